@@ -1,0 +1,245 @@
+"""The board: the offers of one instant with their metrics, to be filtered, sorted, paged and counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import reduce
+from operator import and_, or_
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from app.domain.bitsets import Codes, Order, encode, sort_rows
+from app.domain.columns import COLUMNS, Fact
+from app.domain.metrics import Metric, PairKey, View, pair_key
+from app.domain.rows import Row, make_row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from datetime import datetime
+
+    from app.domain.accelerators import Catalogue
+    from app.domain.listing import StoredOffer
+    from app.domain.query import OfferQuery
+
+MAX_ORDERS: Final = 24
+"""Sort orders kept for one board; the least recently made goes first."""
+
+_FILTER_COLUMNS: Final[Mapping[str, Callable[[Row], Hashable]]] = MappingProxyType(
+    {
+        "variant": lambda row: row.offer.accelerator,
+        "family": lambda row: row.family,
+        "provider": lambda row: row.offer.provider,
+        "pricing": lambda row: row.offer.pricing_model.value,
+        "service": lambda row: row.offer.service_kind.value,
+        "form_factor": lambda row: row.accelerator.form_factor if row.accelerator else None,
+        "region": lambda row: row.offer.region or None,
+        "gpu_count": lambda row: row.offer.gpu_count,
+        "memory_gb": lambda row: row.accelerator.memory_gb if row.accelerator else None,
+        "announced": lambda row: bool(row.accelerator and row.accelerator.is_announced),
+    }
+)
+"""The columns that filters and facets look at."""
+
+FACETS: Final = ("family", "variant", "provider", "pricing", "service", "form_factor", "region", "gpu_count")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The answer to a query: how many rows match, those of the asked page in order, the view for figures.
+
+    `facets` counts, for each facet and value, the rows that match all other filters.
+    """
+
+    query: OfferQuery
+    view: View
+    total: int
+    rows: tuple[int, ...]
+    facets: Mapping[str, Mapping[Hashable, int]]
+
+    @property
+    def pages(self) -> int:
+        """Return how many pages the matching rows fill, at least 1."""
+        return max(1, -(-self.total // self.query.per_page))
+
+
+@dataclass(slots=True, kw_only=True)
+class Board:
+    """The offers of one instant. Its content never changes; what it has worked out once it keeps."""
+
+    rows: tuple[Row, ...]
+    catalogue: Catalogue
+    instant: datetime
+    _codes: Mapping[str, Codes]
+    _texts: tuple[str, ...]
+    _by_id: Mapping[int, int]
+    _orders: dict[tuple[object, ...], Order] = field(default_factory=dict)
+    _baselines: dict[str, Mapping[PairKey, Decimal]] = field(default_factory=dict)
+
+    def select(self, query: OfferQuery, *, everything: bool = False) -> Selection:
+        """Return the rows a query asks for: those of its page, or all of them in order."""
+        view = self.view(query)
+        order = self._order(query, view)
+        parts = self._filters(query, order)
+        mask = reduce(and_, parts.values(), order.everything)
+        start = 0 if everything else (query.page - 1) * query.per_page
+        count = len(self.rows) if everything else query.per_page
+        return Selection(
+            query=query,
+            view=view,
+            total=mask.bit_count(),
+            rows=tuple(order.rows(mask, start=start, count=count)),
+            facets={} if everything else self._count_facets(order, parts),
+        )
+
+    def view(self, query: OfferQuery) -> View:
+        """Return what figures depend on: the query's precision, weights and baseline with its prices here."""
+        baseline = self.catalogue.get(query.baseline) if query.baseline else None
+        return View(
+            precision=query.precision,
+            weights_gb=query.weights_gb,
+            baseline=baseline,
+            baseline_usd_per_gpu_hour=self._baseline_prices(query.baseline) if query.baseline else {},
+        )
+
+    def find(self, offer_id: int) -> Row | None:
+        """Return the row of a stored offer, or None when this board does not hold it."""
+        number = self._by_id.get(offer_id)
+        return None if number is None else self.rows[number]
+
+    def _order(self, query: OfferQuery, view: View) -> Order:
+        """Return the rows in the order of a column; scaling by the weights changes no order."""
+        column = COLUMNS[query.sort_key]
+        depends = column.depends if isinstance(column, Metric) else ()
+        key = (query.sort, *(getattr(query, name) for name in depends if name != "weights_gb"))
+        found = self._orders.get(key)
+        if found is None:
+            values = [sort_value(column, row, view) for row in self.rows]
+            found = Order(sort_rows(values, descending=query.descending))
+            if len(self._orders) >= MAX_ORDERS:
+                self._orders.pop(next(iter(self._orders)), None)
+            self._orders[key] = found
+        return found
+
+    def _filters(self, query: OfferQuery, order: Order) -> dict[str, int]:
+        """Return one set of rows for each filter in use, by the facet it belongs to."""
+        parts: dict[str, int] = {}
+        if query.gpu:
+            variants = self._any(order, "variant", query.gpu)
+            parts["gpu"] = variants | self._any(order, "family", query.gpu)
+        else:
+            parts["announced"] = self._any(order, "announced", (False,))
+        for name in ("provider", "pricing", "service", "form_factor", "region"):
+            chosen = getattr(query, name)
+            if chosen:
+                parts[name] = self._any(order, name, chosen)
+        if query.min_gpus is not None or query.max_gpus is not None:
+            low, high = query.min_gpus or 1, query.max_gpus or max(self._counts, default=1)
+            parts["gpu_count"] = self._any(order, "gpu_count", [n for n in self._counts if low <= n <= high])
+        if query.min_memory_gb is not None:
+            sizes = [size for size in self._sizes if size >= query.min_memory_gb]
+            parts["memory_gb"] = self._any(order, "memory_gb", sizes)
+        if query.q:
+            words = query.q.casefold().split()
+            holds = bytes(all(word in text for word in words) for text in self._texts)
+            parts["q"] = order.mask_where(holds)
+        return parts
+
+    @property
+    def _counts(self) -> Sequence[int]:
+        return [value for value in self._codes["gpu_count"].values if isinstance(value, int)]
+
+    @property
+    def _sizes(self) -> Sequence[Decimal]:
+        return [value for value in self._codes["memory_gb"].values if isinstance(value, Decimal)]
+
+    def _any(self, order: Order, name: str, values: Sequence[Hashable]) -> int:
+        codes = self._codes[name]
+        return reduce(or_, (order.mask(name, codes, value) for value in values), 0)
+
+    def _count_facets(self, order: Order, parts: Mapping[str, int]) -> Mapping[str, Mapping[Hashable, int]]:
+        facets: dict[str, Mapping[Hashable, int]] = {}
+        for name in FACETS:
+            own = "gpu" if name in {"variant", "family"} else name
+            others = [mask for part, mask in parts.items() if part != own]
+            rest = reduce(and_, others, order.everything)
+            codes = self._codes[name]
+            facets[name] = {
+                value: (rest & order.mask(name, codes, value)).bit_count()
+                for value in codes.values
+                if value is not None
+            }
+        return facets
+
+    def _baseline_prices(self, baseline: str) -> Mapping[PairKey, Decimal]:
+        """Return the one price that stands for the baseline: smallest minimum quantity, then lowest price."""
+        found = self._baselines.get(baseline)
+        if found is None:
+            best: dict[PairKey, tuple[int, int]] = {}
+            for row in self.rows:
+                micros = row.stored.usd_micros_per_gpu_hour
+                if row.offer.accelerator != baseline or row.offer.is_floor or micros is None:
+                    continue
+                key, candidate = pair_key(row.offer), (row.offer.min_gpus, micros)
+                best[key] = min(best.get(key, candidate), candidate)
+            found = {key: Decimal(micros) / 1_000_000 for key, (_, micros) in best.items()}
+            self._baselines[baseline] = found
+        return found
+
+
+def sort_value(column: Fact | Metric, row: Row, view: View) -> object | None:
+    """Return what a row sorts by in a column: a number, a folded text, or None when unknown."""
+    if isinstance(column, Metric):
+        return column.value(row, view)
+    value = column.get(row)
+    if isinstance(value, str):
+        return value.casefold() or None
+    return value
+
+
+def _base_order(stored: StoredOffer) -> tuple[object, ...]:
+    offer = stored.offer
+    return (
+        offer.provider,
+        offer.accelerator or "~",
+        offer.accelerator_as_written,
+        offer.pricing_model.value,
+        offer.tier,
+        offer.region,
+        offer.gpu_count,
+        offer.term_days_min or 0,
+        offer.sku,
+        stored.offer_id,
+    )
+
+
+def build_board(stored: Sequence[StoredOffer], catalogue: Catalogue, *, instant: datetime) -> Board:
+    """Build the board of an instant (aware, UTC). Equal figures keep the order provider, GPU, terms, SKU."""
+    ordered = sorted(stored, key=_base_order)
+    rows = tuple(make_row(each, catalogue, instant=instant) for each in ordered)
+    return Board(
+        rows=rows,
+        catalogue=catalogue,
+        instant=instant,
+        _codes={name: encode([get(row) for row in rows]) for name, get in _FILTER_COLUMNS.items()},
+        _texts=tuple(_search_text(row) for row in rows),
+        _by_id={row.stored.offer_id: number for number, row in enumerate(rows)},
+    )
+
+
+def _search_text(row: Row) -> str:
+    offer = row.offer
+    name = row.accelerator.name if row.accelerator else ""
+    words = (
+        offer.provider,
+        offer.sku,
+        offer.accelerator or "",
+        name,
+        offer.accelerator_as_written,
+        offer.region,
+        offer.tier,
+        offer.pricing_model.value,
+        offer.service_kind.value,
+        offer.provider_term,
+    )
+    return " ".join(words).casefold()

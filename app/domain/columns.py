@@ -1,0 +1,132 @@
+"""Every column a listing can show: the facts of an offer, then the metrics, each by its key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from app.domain.metrics import METRICS, Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from app.domain.rows import Row
+
+FactValue = str | int | Decimal | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A column that is read, not computed. `numeric` cells align right and sort as numbers."""
+
+    key: str
+    label: str
+    get: Callable[[Row], FactValue]
+    numeric: bool = False
+    unit: str = ""
+
+
+_FACTS: Final = (
+    Fact(key="provider", label="Provider", get=lambda row: row.offer.provider),
+    Fact(key="sku", label="SKU", get=lambda row: row.offer.sku),
+    Fact(key="accelerator", label="GPU", get=lambda row: row.offer.accelerator),
+    Fact(key="accelerator_as_written", label="As written", get=lambda row: row.offer.accelerator_as_written),
+    Fact(key="gpu_count", label="GPUs", get=lambda row: row.offer.gpu_count, numeric=True),
+    Fact(key="min_gpus", label="Min GPUs", get=lambda row: row.offer.min_gpus, numeric=True),
+    Fact(key="list_price", label="As printed", get=lambda row: row.offer.list_price, numeric=True),
+    Fact(key="currency", label="Currency", get=lambda row: row.offer.currency),
+    Fact(key="price_basis", label="Price basis", get=lambda row: row.offer.price_basis.value),
+    Fact(key="pricing_model", label="Pricing", get=lambda row: row.offer.pricing_model.value),
+    Fact(key="service_kind", label="Service", get=lambda row: row.offer.service_kind.value),
+    Fact(key="tier", label="Tier", get=lambda row: row.offer.tier),
+    Fact(
+        key="term_days_min",
+        label="Term from",
+        unit="days",
+        get=lambda row: row.offer.term_days_min,
+        numeric=True,
+    ),
+    Fact(
+        key="term_days_max",
+        label="Term to",
+        unit="days",
+        get=lambda row: row.offer.term_days_max,
+        numeric=True,
+    ),
+    Fact(key="region", label="Region", get=lambda row: row.offer.region),
+    Fact(
+        key="form_factor",
+        label="Form factor",
+        get=lambda row: row.accelerator.form_factor if row.accelerator else None,
+    ),
+    Fact(key="form_factor_assumed", label="Form assumed", get=lambda row: row.offer.variant_assumed),
+    Fact(
+        key="memory_gb_as_written",
+        label="Memory as written",
+        unit="GB",
+        get=lambda row: row.offer.memory_gb_as_written,
+        numeric=True,
+    ),
+    Fact(
+        key="valid_from", label="Price since", get=lambda row: row.stored.price_valid_from.date().isoformat()
+    ),
+    Fact(key="flags", label="Notes", get=lambda row: " ".join(row.flags)),
+    Fact(key="source_url", label="Source", get=lambda row: row.offer.source_url),
+    Fact(key="fragment", label="Read from", get=lambda row: row.offer.fragment),
+)
+
+FACTS: Final[Mapping[str, Fact]] = MappingProxyType({fact.key: fact for fact in _FACTS})
+
+COLUMNS: Final[Mapping[str, Fact | Metric]] = MappingProxyType({**FACTS, **METRICS})
+"""All columns by key: each can be shown, sorted by and exported."""
+
+DEFAULT_COLUMNS: Final = (
+    "provider",
+    "accelerator",
+    "gpu_count",
+    "pricing_model",
+    "service_kind",
+    "region",
+    "memory_gb",
+    "usd_per_gpu_hour",
+    "usd_per_tbs_hour",
+    "usd_per_pflop_hour",
+    "decode_ceiling_tokens_per_s",
+    "usd_per_mtok_at_ceiling",
+)
+
+EXPORT_FACTS: Final = (
+    "provider",
+    "sku",
+    "accelerator",
+    "accelerator_as_written",
+    "gpu_count",
+    "min_gpus",
+    "list_price",
+    "currency",
+    "price_basis",
+    "usd_per_gpu_hour",
+    "usd_per_instance_hour",
+    "pricing_model",
+    "service_kind",
+    "tier",
+    "term_days_min",
+    "term_days_max",
+    "region",
+    "form_factor",
+    "form_factor_assumed",
+    "memory_gb_as_written",
+    "valid_from",
+    "flags",
+    "source_url",
+    "fragment",
+)
+"""The columns every export begins with, in this order; the chosen metrics follow."""
+
+
+def export_columns(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of an export: the facts, then the metrics among the chosen columns."""
+    metrics = tuple(key for key in columns if key in METRICS and key not in EXPORT_FACTS)
+    return EXPORT_FACTS + metrics

@@ -1,0 +1,249 @@
+"""What a URL may ask of the board: one frozen query, read from a query string and written back to it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from app.domain.accelerators import PRECISIONS
+from app.domain.columns import COLUMNS, DEFAULT_COLUMNS
+from app.domain.offers import PricingModel, ServiceKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.domain.accelerators import Catalogue
+
+DEFAULT_SORT: Final = "usd_per_tbs_hour"
+DEFAULT_PER_PAGE: Final = 100
+MAX_PER_PAGE: Final = 1000
+MAX_TEXT_LENGTH: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferQuery:
+    """One question to the board. Empty tuples and None mean no filter; the rest are the defaults of a link.
+
+    `gpu` holds variant ids and families. `sort` is a column key, with `-` in front for descending.
+    """
+
+    gpu: tuple[str, ...] = ()
+    provider: tuple[str, ...] = ()
+    pricing: tuple[str, ...] = ()
+    service: tuple[str, ...] = ()
+    form_factor: tuple[str, ...] = ()
+    region: tuple[str, ...] = ()
+    min_gpus: int | None = None
+    max_gpus: int | None = None
+    min_memory_gb: Decimal | None = None
+    precision: str = "fp8"
+    weights_gb: Decimal = Decimal(70)
+    baseline: str | None = None
+    as_of: date | None = None
+    sort: str = DEFAULT_SORT
+    columns: tuple[str, ...] = DEFAULT_COLUMNS
+    q: str = ""
+    page: int = 1
+    per_page: int = DEFAULT_PER_PAGE
+
+    @property
+    def sort_key(self) -> str:
+        """Return the column sorted by, without its direction."""
+        return self.sort.removeprefix("-")
+
+    @property
+    def descending(self) -> bool:
+        """Tell whether the largest known value comes first; unknown ones come last either way."""
+        return self.sort.startswith("-")
+
+    def replace(self, **changes: Any) -> OfferQuery:
+        """Return the query with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+class QueryError(ValueError):
+    """A part of a query that cannot be answered: which field, what it said, and what would be right."""
+
+    def __init__(self, field_name: str, value: str, expected: str) -> None:
+        """Keep the three parts; the message joins them to a sentence."""
+        super().__init__(f"{field_name}: '{value}' is not right: {expected}")
+        self.field = field_name
+        self.value = value
+        self.expected = expected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """The names a query may use: what the catalogue, the registry and the store know."""
+
+    catalogue: Catalogue
+    providers: tuple[str, ...]
+    regions: tuple[str, ...]
+    today: date
+    gpus: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Join variants and families, since `gpu` takes both."""
+        ids = {accelerator.id for accelerator in self.catalogue.accelerators}
+        object.__setattr__(self, "gpus", frozenset(ids | set(self.catalogue.families())))
+
+
+def _one_of(field_name: str, value: str, allowed: Iterable[str]) -> str:
+    """Return the allowed name that equals `value` but for case; else say which ones come close."""
+    names = {name.casefold(): name for name in allowed}
+    found = names.get(value.strip().casefold())
+    if found is not None:
+        return found
+    close = get_close_matches(value.strip().casefold(), names, n=3, cutoff=0.5)
+    listed = [names[name] for name in close] or sorted(names.values())[:12]
+    more = "" if close or len(names) <= len(listed) else f" and {len(names) - len(listed)} more"
+    expected = f"did you mean {' or '.join(listed)}?" if close else f"use one of {', '.join(listed)}{more}"
+    raise QueryError(field_name, value, expected if names else "there is none to choose from yet")
+
+
+def _whole(field_name: str, value: str, *, low: int, high: int) -> int:
+    text = value.strip()
+    if (
+        not (text.isascii() and text.isdigit() and len(text) <= len(str(high)))
+        or not low <= int(text) <= high
+    ):
+        raise QueryError(field_name, value, f"give a whole number from {low} to {high}")
+    return int(text)
+
+
+def _decimal(field_name: str, value: str, *, low: Decimal, high: Decimal) -> Decimal:
+    expected = f"give a number from {low} to {high}"
+    text = value.strip()
+    if not text.isascii() or len(text) > 20:  # noqa: PLR2004 - no such number needs more characters
+        raise QueryError(field_name, value, expected)
+    try:
+        number = Decimal(text)
+    except InvalidOperation as error:
+        raise QueryError(field_name, value, expected) from error
+    if not number.is_finite() or not low <= number <= high or "_" in text:
+        raise QueryError(field_name, value, expected)
+    return Decimal(_plain(number))
+
+
+def _plain(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _day(field_name: str, value: str, *, today: date) -> date:
+    try:
+        day = date.fromisoformat(value.strip())
+    except ValueError as error:
+        raise QueryError(field_name, value, "give a day as YYYY-MM-DD") from error
+    if day > today or day.isoformat() != value.strip():
+        raise QueryError(field_name, value, f"give a day as YYYY-MM-DD, up to today, {today.isoformat()}")
+    return day
+
+
+def _sort(field_name: str, value: str) -> str:
+    text = value.strip()
+    sign = "-" if text.startswith("-") else ""
+    return sign + _one_of(field_name, text.removeprefix("-"), COLUMNS)
+
+
+def _text(field_name: str, value: str) -> str:
+    text = " ".join(value.split())
+    if len(text) > MAX_TEXT_LENGTH or not text.isprintable():
+        raise QueryError(field_name, value[:40], f"give at most {MAX_TEXT_LENGTH} printable characters")
+    return text
+
+
+Reader = Callable[[str, str, Vocabulary], Any]
+
+REPEATED: Final[Mapping[str, Reader]] = MappingProxyType(
+    {
+        "gpu": lambda name, value, words: _one_of(name, value, words.gpus),
+        "provider": lambda name, value, words: _one_of(name, value, words.providers),
+        "pricing": lambda name, value, _words: _one_of(name, value, PricingModel),
+        "service": lambda name, value, _words: _one_of(name, value, ServiceKind),
+        "form_factor": lambda name, value, words: _one_of(
+            name, value, {card.form_factor for card in words.catalogue.accelerators}
+        ),
+        "region": lambda name, value, words: _one_of(name, value, words.regions),
+        "columns": lambda name, value, _words: _one_of(name, value, COLUMNS),
+    }
+)
+"""Fields that may stand several times; `columns` and they also take a list with commas."""
+
+SINGLE: Final[Mapping[str, Reader]] = MappingProxyType(
+    {
+        "min_gpus": lambda name, value, _words: _whole(name, value, low=1, high=100_000),
+        "max_gpus": lambda name, value, _words: _whole(name, value, low=1, high=100_000),
+        "min_memory_gb": lambda name, value, _words: _decimal(
+            name, value, low=Decimal(0), high=Decimal(100_000)
+        ),
+        "precision": lambda name, value, _words: _one_of(name, value, PRECISIONS),
+        "weights_gb": lambda name, value, _words: _decimal(
+            name, value, low=Decimal("0.001"), high=Decimal(1_000_000)
+        ),
+        "baseline": lambda name, value, words: _one_of(
+            name, value, [card.id for card in words.catalogue.accelerators]
+        ),
+        "as_of": lambda name, value, words: _day(name, value, today=words.today),
+        "sort": lambda name, value, _words: _sort(name, value),
+        "q": lambda name, value, _words: _text(name, value),
+        "page": lambda name, value, _words: _whole(name, value, low=1, high=1_000_000),
+        "per_page": lambda name, value, _words: _whole(name, value, low=1, high=MAX_PER_PAGE),
+    }
+)
+"""Fields that may stand once."""
+
+
+def parse_query(pairs: Iterable[tuple[str, str]], words: Vocabulary) -> OfferQuery:
+    """Read a query from decoded name and value pairs; empty values mean the default.
+
+    Raises QueryError naming the field, its value and what would be right.
+    """
+    lists: dict[str, list[Any]] = {}
+    singles: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in REPEATED:
+            parts = value.split(",") if name != "region" else [value]
+            read = (REPEATED[name](name, part, words) for part in parts if part.strip())
+            lists.setdefault(name, []).extend(read)
+        elif name not in SINGLE:
+            _one_of("parameter", name, [*REPEATED, *SINGLE])
+            raise QueryError("parameter", name, "parameter names are lower case")
+        elif value.strip():
+            if name in singles:
+                raise QueryError(name, value, "give it once")
+            singles[name] = SINGLE[name](name, value, words)
+    for name, values in lists.items():
+        if values:
+            singles[name] = tuple(dict.fromkeys(values))
+    query = OfferQuery(**singles)
+    if query.min_gpus is not None and query.max_gpus is not None and query.min_gpus > query.max_gpus:
+        raise QueryError("min_gpus", str(query.min_gpus), f"it is more than max_gpus={query.max_gpus}")
+    return query
+
+
+_DEFAULT: Final = OfferQuery()
+
+
+def query_pairs(query: OfferQuery) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of a link to this query: only what differs from the default, in a fixed order."""
+    pairs: list[tuple[str, str]] = []
+    for part in dataclasses.fields(OfferQuery):
+        value = getattr(query, part.name)
+        if value == getattr(_DEFAULT, part.name):
+            continue
+        if part.name == "columns":
+            pairs.append((part.name, ",".join(value)))
+        elif isinstance(value, tuple):
+            pairs.extend((part.name, item) for item in value)
+        elif isinstance(value, Decimal):
+            pairs.append((part.name, _plain(value)))
+        else:
+            pairs.append((part.name, str(value)))
+    return tuple(pairs)

@@ -1,0 +1,86 @@
+"""One row of the board: a stored offer, the accelerator's facts, and what a reader must be warned of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from app.domain.offers import ServiceKind
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.domain.accelerators import Accelerator, Catalogue
+    from app.domain.listing import StoredOffer
+    from app.domain.offers import Offer
+
+
+class Flag(StrEnum):
+    """A warning that stands beside a price wherever it shows."""
+
+    STALE = "stale"
+    ASSUMED = "assumed"
+    ANNOUNCED = "announced"
+    CHANGE_ANNOUNCED = "change_announced"
+    FLOOR = "floor"
+    MIN_QUANTITY = "min_quantity"
+    MANAGED = "managed"
+    SLICE = "slice"
+    UNKNOWN_ACCELERATOR = "unknown_accelerator"
+
+
+FLAG_MEANINGS: Final = {
+    Flag.STALE: "no good run has listed this offer for more than 48 hours",
+    Flag.ASSUMED: "the page does not name the variant; the row says why this one is assumed",
+    Flag.ANNOUNCED: "announced for this date; no run has seen it as the current price yet",
+    Flag.CHANGE_ANNOUNCED: "the provider has announced another price for a later date",
+    Flag.FLOOR: "written as 'from': the price is at least this",
+    Flag.MIN_QUANTITY: "only rented in this many GPUs or more",
+    Flag.MANAGED: "a managed service, not a bare machine; compare within the kind",
+    Flag.SLICE: "a slice of a card, not a whole one; kept out of per-card figures",
+    Flag.UNKNOWN_ACCELERATOR: "the provider's words do not name a variant we know",
+}
+
+STALE_AFTER: Final = timedelta(hours=48)
+"""Sources are read daily: two missed days make a price stale."""
+
+MANAGED_KINDS: Final = frozenset({ServiceKind.DEDICATED_DEPLOYMENT, ServiceKind.SERVERLESS})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A stored offer with its accelerator (None when unknown) and its flags, in the order of `Flag`."""
+
+    stored: StoredOffer
+    accelerator: Accelerator | None
+    flags: tuple[Flag, ...]
+
+    @property
+    def offer(self) -> Offer:
+        """Return the offer with the price that holds at the board's instant."""
+        return self.stored.offer
+
+    @property
+    def family(self) -> str | None:
+        """Return the accelerator's family; it may be known where the variant is not."""
+        return self.accelerator.family if self.accelerator else self.offer.family
+
+
+def make_row(stored: StoredOffer, catalogue: Catalogue, *, instant: datetime) -> Row:
+    """Join a stored offer with the catalogue and say what to warn of at `instant` (aware, UTC)."""
+    offer = stored.offer
+    accelerator = catalogue.get(offer.accelerator) if offer.accelerator else None
+    holds = {
+        Flag.STALE: instant - stored.last_seen_at > STALE_AFTER,
+        Flag.ASSUMED: offer.variant_assumed,
+        Flag.ANNOUNCED: stored.announced_since_page,
+        Flag.CHANGE_ANNOUNCED: stored.next_price is not None,
+        Flag.FLOOR: offer.is_floor,
+        Flag.MIN_QUANTITY: offer.min_gpus > 1,
+        Flag.MANAGED: offer.service_kind in MANAGED_KINDS,
+        Flag.SLICE: offer.slice_of is not None,
+        Flag.UNKNOWN_ACCELERATOR: accelerator is None and offer.slice_of is None,
+    }
+    return Row(stored, accelerator, tuple(flag for flag in Flag if holds[flag]))
