@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from app.domain.bitsets import Codes, Order, encode, sort_rows
 from app.domain.columns import COLUMNS, Fact
-from app.domain.metrics import Metric, PairKey, View, pair_key
-from app.domain.rows import Row, make_row
+from app.domain.metrics import Metric, View
+from app.domain.offers import PairKey, pair_key
+from app.domain.rows import Row, make_row, mark_dearer_siblings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from app.domain.accelerators import Catalogue
@@ -23,7 +25,13 @@ if TYPE_CHECKING:
     from app.domain.query import OfferQuery
 
 MAX_ORDERS: Final = 24
-"""Sort orders kept for one board; the least recently made goes first."""
+"""Sort orders kept for one board; the one made first goes first."""
+
+MAX_COUNTS: Final = 512
+"""Facet counts kept for one board, by facet and the filters they stand under."""
+
+Filters = dict[str, tuple[tuple[Hashable, ...], int]]
+"""The filters in use by name: what was asked for, and the rows it leaves."""
 
 _FILTER_COLUMNS: Final[Mapping[str, Callable[[Row], Hashable]]] = MappingProxyType(
     {
@@ -40,6 +48,9 @@ _FILTER_COLUMNS: Final[Mapping[str, Callable[[Row], Hashable]]] = MappingProxyTy
     }
 )
 """The columns that filters and facets look at."""
+
+_CHOICES: Final = ("provider", "pricing", "service", "form_factor", "region")
+"""The filters that are a choice among the values of one column."""
 
 FACETS: Final = ("family", "variant", "provider", "pricing", "service", "form_factor", "region", "gpu_count")
 
@@ -75,13 +86,14 @@ class Board:
     _by_id: Mapping[int, int]
     _orders: dict[tuple[object, ...], Order] = field(default_factory=dict)
     _baselines: dict[str, Mapping[PairKey, Decimal]] = field(default_factory=dict)
+    _counts: dict[tuple[object, ...], Mapping[Hashable, int]] = field(default_factory=dict)
 
     def select(self, query: OfferQuery, *, everything: bool = False) -> Selection:
         """Return the rows a query asks for: those of its page, or all of them in order."""
         view = self.view(query)
         order = self._order(query, view)
-        parts = self._filters(query, order)
-        mask = reduce(and_, parts.values(), order.everything)
+        filters = self._filters(query, order)
+        mask = reduce(and_, (rows for _, rows in filters.values()), order.everything)
         start = 0 if everything else (query.page - 1) * query.per_page
         count = len(self.rows) if everything else query.per_page
         return Selection(
@@ -89,7 +101,7 @@ class Board:
             view=view,
             total=mask.bit_count(),
             rows=tuple(order.rows(mask, start=start, count=count)),
-            facets={} if everything else self._count_facets(order, parts),
+            facets={} if everything else self._facets(order, filters),
         )
 
     def view(self, query: OfferQuery) -> View:
@@ -121,55 +133,57 @@ class Board:
             self._orders[key] = found
         return found
 
-    def _filters(self, query: OfferQuery, order: Order) -> dict[str, int]:
-        """Return one set of rows for each filter in use, by the facet it belongs to."""
-        parts: dict[str, int] = {}
+    def _filters(self, query: OfferQuery, order: Order) -> Filters:
+        """Return what each filter in use asks for and which rows it leaves."""
+        filters: Filters = {}
         if query.gpu:
-            variants = self._any(order, "variant", query.gpu)
-            parts["gpu"] = variants | self._any(order, "family", query.gpu)
-        else:
-            parts["announced"] = self._any(order, "announced", (False,))
-        for name in ("provider", "pricing", "service", "form_factor", "region"):
-            chosen = getattr(query, name)
-            if chosen:
-                parts[name] = self._any(order, name, chosen)
+            rows = self._any(order, "variant", query.gpu) | self._any(order, "family", query.gpu)
+            filters["gpu"] = (query.gpu, rows)
+        wanted: list[tuple[str, Sequence[Hashable]]] = [] if query.gpu else [("announced", (False,))]
+        wanted += [(name, getattr(query, name)) for name in _CHOICES if getattr(query, name)]
         if query.min_gpus is not None or query.max_gpus is not None:
-            low, high = query.min_gpus or 1, query.max_gpus or max(self._counts, default=1)
-            parts["gpu_count"] = self._any(order, "gpu_count", [n for n in self._counts if low <= n <= high])
+            low, high = query.min_gpus or 1, query.max_gpus
+            known = [value for value in self._codes["gpu_count"].values if isinstance(value, int)]
+            wanted.append(("gpu_count", [n for n in known if low <= n and (high is None or n <= high)]))
         if query.min_memory_gb is not None:
-            sizes = [size for size in self._sizes if size >= query.min_memory_gb]
-            parts["memory_gb"] = self._any(order, "memory_gb", sizes)
+            sizes = [value for value in self._codes["memory_gb"].values if isinstance(value, Decimal)]
+            wanted.append(("memory_gb", [size for size in sizes if size >= query.min_memory_gb]))
+        for name, values in wanted:
+            filters[name] = (tuple(values), self._any(order, name, values))
         if query.q:
             words = query.q.casefold().split()
             holds = bytes(all(word in text for word in words) for text in self._texts)
-            parts["q"] = order.mask_where(holds)
-        return parts
-
-    @property
-    def _counts(self) -> Sequence[int]:
-        return [value for value in self._codes["gpu_count"].values if isinstance(value, int)]
-
-    @property
-    def _sizes(self) -> Sequence[Decimal]:
-        return [value for value in self._codes["memory_gb"].values if isinstance(value, Decimal)]
+            filters["q"] = (tuple(words), order.mask_where(holds))
+        return filters
 
     def _any(self, order: Order, name: str, values: Sequence[Hashable]) -> int:
         codes = self._codes[name]
         return reduce(or_, (order.mask(name, codes, value) for value in values), 0)
 
-    def _count_facets(self, order: Order, parts: Mapping[str, int]) -> Mapping[str, Mapping[Hashable, int]]:
+    def _facets(self, order: Order, filters: Filters) -> Mapping[str, Mapping[Hashable, int]]:
+        """Count each facet's values under all filters but its own; a count does not depend on the order."""
         facets: dict[str, Mapping[Hashable, int]] = {}
         for name in FACETS:
             own = "gpu" if name in {"variant", "family"} else name
-            others = [mask for part, mask in parts.items() if part != own]
-            rest = reduce(and_, others, order.everything)
-            codes = self._codes[name]
-            facets[name] = {
-                value: (rest & order.mask(name, codes, value)).bit_count()
-                for value in codes.values
-                if value is not None
-            }
+            others = [(part, *wanted) for part, wanted in filters.items() if part != own]
+            key = (name, *((part, values) for part, values, _ in others))
+            found = self._counts.get(key)
+            if found is None:
+                rest = reduce(and_, (rows for _, _, rows in others), order.everything)
+                found = self._count(order, name, rest)
+                if len(self._counts) >= MAX_COUNTS:
+                    self._counts.pop(next(iter(self._counts)), None)
+                self._counts[key] = found
+            facets[name] = found
         return facets
+
+    def _count(self, order: Order, name: str, rest: int) -> Mapping[Hashable, int]:
+        codes = self._codes[name]
+        return {
+            value: (rest & order.mask(name, codes, value)).bit_count()
+            for value in codes.values
+            if value is not None
+        }
 
     def _baseline_prices(self, baseline: str) -> Mapping[PairKey, Decimal]:
         """Return the one price that stands for the baseline: smallest minimum quantity, then lowest price."""
@@ -216,7 +230,7 @@ def _base_order(stored: StoredOffer) -> tuple[object, ...]:
 def build_board(stored: Sequence[StoredOffer], catalogue: Catalogue, *, instant: datetime) -> Board:
     """Build the board of an instant (aware, UTC). Equal figures keep the order provider, GPU, terms, SKU."""
     ordered = sorted(stored, key=_base_order)
-    rows = tuple(make_row(each, catalogue, instant=instant) for each in ordered)
+    rows = mark_dearer_siblings([make_row(each, catalogue, instant=instant) for each in ordered])
     return Board(
         rows=rows,
         catalogue=catalogue,

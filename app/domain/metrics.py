@@ -13,20 +13,16 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from app.domain.offers import MICROS_PER_USD, usd_per_instance_hour
+from app.domain.offers import MICROS_PER_USD, PairKey, pair_key, usd_per_instance_hour
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from app.domain.accelerators import Accelerator
-    from app.domain.offers import Offer
     from app.domain.rows import Row
 
 Nature = Literal["price", "ratio", "bound", "specification"]
 Better = Literal["lower", "higher", "neither"]
-
-PairKey = tuple[str, str, str, str, int | None, int | None]
-"""What has to be equal for two offers of one provider to be compared (see `pair_key`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,18 +88,6 @@ class Metric:
     def operands(self, row: Row, view: View) -> tuple[tuple[Operand, Decimal | None], ...]:
         """Return each operand with its number, numerator first, for the evidence of a row."""
         return tuple((operand, operand.get(row, view)) for operand in (*self.numerator, *self.denominator))
-
-
-def pair_key(offer: Offer) -> PairKey:
-    """Return what two offers must share to be compared: provider, service, pricing model, tier and term."""
-    return (
-        offer.provider,
-        offer.service_kind.value,
-        offer.pricing_model.value,
-        offer.tier,
-        offer.term_days_min,
-        offer.term_days_max,
-    )
 
 
 def _listed_usd(row: Row, _view: View) -> Decimal | None:

@@ -172,3 +172,19 @@ def usd_per_gpu_hour(offer: Offer) -> Decimal | None:
     """Return dollars for one GPU for one hour at micro-dollar resolution, or None when not in dollars."""
     micros = usd_micros_per_gpu_hour(offer)
     return None if micros is None else Decimal(micros) / MICROS_PER_USD
+
+
+PairKey = tuple[str, str, str, str, int | None, int | None]
+"""What has to be equal for two offers of one provider to be compared (see `pair_key`)."""
+
+
+def pair_key(offer: Offer) -> PairKey:
+    """Return what two offers must share to be compared: provider, service, pricing model, tier and term."""
+    return (
+        offer.provider,
+        offer.service_kind.value,
+        offer.pricing_model.value,
+        offer.tier,
+        offer.term_days_min,
+        offer.term_days_max,
+    )

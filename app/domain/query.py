@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
@@ -16,8 +16,6 @@ from app.domain.columns import COLUMNS, DEFAULT_COLUMNS
 from app.domain.offers import PricingModel, ServiceKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from app.domain.accelerators import Catalogue
 
 DEFAULT_SORT: Final = "usd_per_tbs_hour"
@@ -78,33 +76,55 @@ class QueryError(ValueError):
         self.expected = expected
 
 
+Names = Mapping[str, str]
+"""Allowed names by their folded form."""
+
+
+def fold(names: Iterable[str]) -> Names:
+    """Return names by their folded form, so that a look-up ignores case."""
+    return MappingProxyType({name.casefold(): str(name) for name in names})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """The names a query may use: what the catalogue, the registry and the store know."""
+    """The names a query may use, as folded look-ups: what the catalogue, the registry and the store know."""
 
-    catalogue: Catalogue
-    providers: tuple[str, ...]
-    regions: tuple[str, ...]
+    gpus: Names
+    variants: Names
+    form_factors: Names
+    providers: Names
+    regions: Names
     today: date
-    gpus: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Join variants and families, since `gpu` takes both."""
-        ids = {accelerator.id for accelerator in self.catalogue.accelerators}
-        object.__setattr__(self, "gpus", frozenset(ids | set(self.catalogue.families())))
 
 
-def _one_of(field_name: str, value: str, allowed: Iterable[str]) -> str:
+def make_vocabulary(
+    catalogue: Catalogue, *, providers: Iterable[str], regions: Iterable[str], today: date
+) -> Vocabulary:
+    """Return the vocabulary of a day; `gpu` takes variants and families."""
+    variants = [accelerator.id for accelerator in catalogue.accelerators]
+    return Vocabulary(
+        gpus=fold([*variants, *catalogue.families()]),
+        variants=fold(variants),
+        form_factors=fold(accelerator.form_factor for accelerator in catalogue.accelerators),
+        providers=fold(providers),
+        regions=fold(regions),
+        today=today,
+    )
+
+
+def _one_of(field_name: str, value: str, names: Names) -> str:
     """Return the allowed name that equals `value` but for case; else say which ones come close."""
-    names = {name.casefold(): name for name in allowed}
-    found = names.get(value.strip().casefold())
+    text = value.strip().casefold()
+    found = names.get(text)
     if found is not None:
         return found
-    close = get_close_matches(value.strip().casefold(), names, n=3, cutoff=0.5)
-    listed = [names[name] for name in close] or sorted(names.values())[:12]
-    more = "" if close or len(names) <= len(listed) else f" and {len(names) - len(listed)} more"
-    expected = f"did you mean {' or '.join(listed)}?" if close else f"use one of {', '.join(listed)}{more}"
-    raise QueryError(field_name, value, expected if names else "there is none to choose from yet")
+    close = get_close_matches(text, names, n=3, cutoff=0.5)
+    if close:
+        raise QueryError(field_name, value, f"did you mean {' or '.join(names[name] for name in close)}?")
+    listed = sorted(names.values())[:12]
+    more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
+    known = f"use one of {', '.join(listed)}{more}" if names else "there is none to choose from yet"
+    raise QueryError(field_name, value, known)
 
 
 def _whole(field_name: str, value: str, *, low: int, high: int) -> int:
@@ -146,10 +166,16 @@ def _day(field_name: str, value: str, *, today: date) -> date:
     return day
 
 
+_COLUMNS: Final = fold(COLUMNS)
+_PRICING: Final = fold(PricingModel)
+_SERVICES: Final = fold(ServiceKind)
+_PRECISIONS: Final = fold(PRECISIONS)
+
+
 def _sort(field_name: str, value: str) -> str:
     text = value.strip()
     sign = "-" if text.startswith("-") else ""
-    return sign + _one_of(field_name, text.removeprefix("-"), COLUMNS)
+    return sign + _one_of(field_name, text.removeprefix("-"), _COLUMNS)
 
 
 def _text(field_name: str, value: str) -> str:
@@ -165,16 +191,14 @@ REPEATED: Final[Mapping[str, Reader]] = MappingProxyType(
     {
         "gpu": lambda name, value, words: _one_of(name, value, words.gpus),
         "provider": lambda name, value, words: _one_of(name, value, words.providers),
-        "pricing": lambda name, value, _words: _one_of(name, value, PricingModel),
-        "service": lambda name, value, _words: _one_of(name, value, ServiceKind),
-        "form_factor": lambda name, value, words: _one_of(
-            name, value, {card.form_factor for card in words.catalogue.accelerators}
-        ),
+        "pricing": lambda name, value, _words: _one_of(name, value, _PRICING),
+        "service": lambda name, value, _words: _one_of(name, value, _SERVICES),
+        "form_factor": lambda name, value, words: _one_of(name, value, words.form_factors),
         "region": lambda name, value, words: _one_of(name, value, words.regions),
-        "columns": lambda name, value, _words: _one_of(name, value, COLUMNS),
+        "columns": lambda name, value, _words: _one_of(name, value, _COLUMNS),
     }
 )
-"""Fields that may stand several times; `columns` and they also take a list with commas."""
+"""Fields that may stand several times; all but `region` also take a list with commas."""
 
 SINGLE: Final[Mapping[str, Reader]] = MappingProxyType(
     {
@@ -183,13 +207,11 @@ SINGLE: Final[Mapping[str, Reader]] = MappingProxyType(
         "min_memory_gb": lambda name, value, _words: _decimal(
             name, value, low=Decimal(0), high=Decimal(100_000)
         ),
-        "precision": lambda name, value, _words: _one_of(name, value, PRECISIONS),
+        "precision": lambda name, value, _words: _one_of(name, value, _PRECISIONS),
         "weights_gb": lambda name, value, _words: _decimal(
             name, value, low=Decimal("0.001"), high=Decimal(1_000_000)
         ),
-        "baseline": lambda name, value, words: _one_of(
-            name, value, [card.id for card in words.catalogue.accelerators]
-        ),
+        "baseline": lambda name, value, words: _one_of(name, value, words.variants),
         "as_of": lambda name, value, words: _day(name, value, today=words.today),
         "sort": lambda name, value, _words: _sort(name, value),
         "q": lambda name, value, _words: _text(name, value),
@@ -198,6 +220,8 @@ SINGLE: Final[Mapping[str, Reader]] = MappingProxyType(
     }
 )
 """Fields that may stand once."""
+
+_FIELDS: Final = fold([*REPEATED, *SINGLE])
 
 
 def parse_query(pairs: Iterable[tuple[str, str]], words: Vocabulary) -> OfferQuery:
@@ -213,7 +237,7 @@ def parse_query(pairs: Iterable[tuple[str, str]], words: Vocabulary) -> OfferQue
             read = (REPEATED[name](name, part, words) for part in parts if part.strip())
             lists.setdefault(name, []).extend(read)
         elif name not in SINGLE:
-            _one_of("parameter", name, [*REPEATED, *SINGLE])
+            _one_of("parameter", name, _FIELDS)
             raise QueryError("parameter", name, "parameter names are lower case")
         elif value.strip():
             if name in singles:

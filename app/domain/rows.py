@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from app.domain.offers import ServiceKind
+from app.domain.offers import ServiceKind, pair_key
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from app.domain.accelerators import Accelerator, Catalogue
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 class Flag(StrEnum):
     """A warning that stands beside a price wherever it shows."""
 
+    DEARER_PER_TBS = "dearer_per_tbs"
     STALE = "stale"
     ASSUMED = "assumed"
     ANNOUNCED = "announced"
@@ -32,6 +34,9 @@ class Flag(StrEnum):
 
 
 FLAG_MEANINGS: Final = {
+    Flag.DEARER_PER_TBS: (
+        "cheaper per hour than another variant of the same family at this provider, but dearer per TB/s"
+    ),
     Flag.STALE: "no good run has listed this offer for more than 48 hours",
     Flag.ASSUMED: "the page does not name the variant; the row says why this one is assumed",
     Flag.ANNOUNCED: "announced for this date; no run has seen it as the current price yet",
@@ -51,11 +56,15 @@ MANAGED_KINDS: Final = frozenset({ServiceKind.DEDICATED_DEPLOYMENT, ServiceKind.
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A stored offer with its accelerator (None when unknown) and its flags, in the order of `Flag`."""
+    """A stored offer with its accelerator (None when unknown) and its flags, in the order of `Flag`.
+
+    `dearer_than` is the sibling card that the flag `DEARER_PER_TBS` speaks of.
+    """
 
     stored: StoredOffer
     accelerator: Accelerator | None
     flags: tuple[Flag, ...]
+    dearer_than: Accelerator | None = None
 
     @property
     def offer(self) -> Offer:
@@ -83,4 +92,41 @@ def make_row(stored: StoredOffer, catalogue: Catalogue, *, instant: datetime) ->
         Flag.SLICE: offer.slice_of is not None,
         Flag.UNKNOWN_ACCELERATOR: accelerator is None and offer.slice_of is None,
     }
-    return Row(stored, accelerator, tuple(flag for flag in Flag if holds[flag]))
+    return Row(stored, accelerator, tuple(flag for flag in Flag if holds.get(flag, False)))
+
+
+def mark_dearer_siblings(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Flag rows that look cheap by the hour and are dear per TB/s beside a sibling card.
+
+    Siblings are variants of one family at one provider under the same service, pricing, tier and term
+    (the article's case: RunPod's PCIe H100 at $2.89 against its SXM H100 at $3.99).
+    """
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        if row.accelerator and row.stored.usd_micros_per_gpu_hour and not row.offer.is_floor:
+            groups.setdefault((*pair_key(row.offer), row.family), []).append(row)
+    better = {
+        id(row): sibling
+        for group in groups.values()
+        for row in group
+        if (sibling := _better_sibling(row, group)) is not None
+    }
+    return tuple(
+        replace(row, flags=(Flag.DEARER_PER_TBS, *row.flags), dearer_than=better[id(row)])
+        if id(row) in better
+        else row
+        for row in rows
+    )
+
+
+def _better_sibling(row: Row, group: Sequence[Row]) -> Accelerator | None:
+    """Return another variant in the group that costs more per GPU-hour and less per TB/s, if there is one."""
+    price, card = row.stored.usd_micros_per_gpu_hour, row.accelerator
+    for other in group:
+        other_price, other_card = other.stored.usd_micros_per_gpu_hour, other.accelerator
+        if not (price and other_price and card and other_card) or card is other_card:
+            continue
+        dearer = price * other_card.bandwidth_tb_s > other_price * card.bandwidth_tb_s
+        if other_price > price and dearer:
+            return other_card
+    return None
