@@ -297,11 +297,26 @@ def test_a_missing_column_is_named() -> None:
         parse_catalogue(["id,family", "h100-sxm,h100"])
 
 
-_SAME = (
-    "vendor architecture status memory_gb memory_gib_usable memory_type bandwidth_tb_s bandwidth_alt_tb_s "
-    "fp64_tflops fp64_matrix_tflops tf32_tflops fp8_tflops int8_tops fp4_tflops interconnect interconnect_gb_s "
-    "launch_year sources_agreeing"
-).split()
+_SAME = [
+    "vendor",
+    "architecture",
+    "status",
+    "memory_gb",
+    "memory_gib_usable",
+    "memory_type",
+    "bandwidth_tb_s",
+    "bandwidth_alt_tb_s",
+    "fp64_tflops",
+    "fp64_matrix_tflops",
+    "tf32_tflops",
+    "fp8_tflops",
+    "int8_tops",
+    "fp4_tflops",
+    "interconnect",
+    "interconnect_gb_s",
+    "launch_year",
+    "sources_agreeing",
+]
 """Columns that our file and the reference table share."""
 
 
