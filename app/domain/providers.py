@@ -1,0 +1,116 @@
+"""What we know of each provider before reading a page: where prices stand, what it rents, what it allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from app.domain.accelerators import load_catalogue
+from app.domain.cells import packaged_lines, read_lines
+from app.domain.offers import ServiceKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import date
+
+    from app.domain.cells import Cells
+
+LIST_PRICE: Final = "list_price"
+"""The provider publishes its own prices."""
+MARKETPLACE: Final = "marketplace"
+"""Many sellers ask their own prices: judged by median and count, never by one offer."""
+
+_DATA_FILE: Final = "providers.csv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderFacts:
+    """One provider.
+
+    `hosts` are the only hosts a fetch may reach, redirects included. `kind` is `LIST_PRICE` or `MARKETPLACE`.
+    `enabled_by_default` is False where the terms are said to forbid automated collection; `terms_note` says
+    what is known, from whom it comes (`source`) and as of when. `assumed_variants` maps a family to the
+    variant we take when the provider's words name only the family, and `assumed_because` says why; it is for
+    whole cards, so never apply it to a slice.
+    """
+
+    id: str
+    name: str
+    home_url: str
+    pricing_url: str
+    hosts: tuple[str, ...]
+    kind: str
+    default_service_kind: ServiceKind
+    enabled_by_default: bool
+    terms_note: str
+    assumed_variants: Mapping[str, str]
+    assumed_because: str
+    source: str
+    as_of: date
+
+
+@cache
+def load_providers() -> Mapping[str, ProviderFacts]:
+    """Return the providers of the packaged file under their id, in file order, read once per process.
+
+    Raises:
+        ValueError: a cell cannot be read; the text names file, line, column and value.
+    """
+    return parse_providers(packaged_lines(_DATA_FILE))
+
+
+def parse_providers(lines: Iterable[str], *, file_name: str = _DATA_FILE) -> Mapping[str, ProviderFacts]:
+    """Read providers from CSV lines; see `load_providers` for the errors."""
+    by_id: dict[str, ProviderFacts] = {}
+    for row in read_lines(lines, file_name=file_name):
+        provider = _provider(row)
+        if provider.id in by_id:
+            raise row.error("id", "stands twice")
+        by_id[provider.id] = provider
+    return MappingProxyType(by_id)
+
+
+def _provider(row: Cells) -> ProviderFacts:
+    hosts = row.parts("hosts")
+    if urlsplit(row.required("pricing_url")).hostname not in hosts:
+        raise row.error("pricing_url", "is on none of the hosts")
+    variants = _variants(row)
+    if bool(variants) != bool(row.text("assumed_because")):
+        raise row.error("assumed_because", "must stand exactly where a variant is assumed")
+    return ProviderFacts(
+        id=row.required("id"),
+        name=row.required("name"),
+        home_url=_https(row, "home_url"),
+        pricing_url=_https(row, "pricing_url"),
+        hosts=hosts,
+        kind=row.one_of("kind", (LIST_PRICE, MARKETPLACE)),
+        default_service_kind=ServiceKind(row.one_of("default_service_kind", tuple(ServiceKind))),
+        enabled_by_default=row.one_of("enabled_by_default", ("yes", "no")) == "yes",
+        terms_note=row.required("terms_note"),
+        assumed_variants=variants,
+        assumed_because=row.text("assumed_because"),
+        source=row.required("source"),
+        as_of=row.day("as_of"),
+    )
+
+
+def _https(row: Cells, column: str) -> str:
+    url = row.required(column)
+    if not url.startswith("https://"):
+        raise row.error(column, "is no https address")
+    return url
+
+
+def _variants(row: Cells) -> Mapping[str, str]:
+    """Read `h100=h100-sxm|h200=h200-sxm`; each variant must be of its family."""
+    variants: dict[str, str] = {}
+    for part in row.parts("assumed_variants"):
+        family, _, variant = part.partition("=")
+        accelerator = load_catalogue().get(variant)
+        if accelerator is None or accelerator.family != family:
+            raise row.error("assumed_variants", f"gives {family!r} a variant it does not have")
+        variants[family] = variant
+    return MappingProxyType(variants)
