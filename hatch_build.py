@@ -159,11 +159,11 @@ def install_packages(root: Path, scratch: Path, *, npm: str) -> Path:
 
 def npm_failure(said: str) -> str:
     """Word npm's failure so that a person knows what to do; `said` is npm's own text."""
-    last_words = "\n".join(line for line in said.strip().splitlines()[-8:] if line)
+    first_words = "\n".join(said.strip().splitlines()[:8])  # npm gives the reason first, then advice
     return (
         "npm could not install the browser files (htmx, plotly, Pico CSS) named in package-lock.json. "
         "The build needs the npm registry once; check the network and npm's own configuration. "
-        f"npm said:\n{last_words}"
+        f"npm said:\n{first_words}"
     )
 
 
