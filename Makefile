@@ -48,6 +48,7 @@ lock: $(DEPS) ## Pin every dependency again; UPGRADE=--upgrade moves to the newe
 	$(PIP) install --quiet 'uv>=0.13,<1'
 	$(LOCK) pyproject.toml --output-file requirements.txt
 	$(LOCK) pyproject.toml --extra test --constraint requirements.txt --output-file requirements-test.txt
+	@command -v npm >/dev/null || { echo "package-lock.json is as it was: there is no npm here to lock with" >&2; exit 1; }
 	npm install --package-lock-only --ignore-scripts
 
 clean: ## Remove what these commands made, except the database
