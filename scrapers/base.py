@@ -64,7 +64,7 @@ class Parser(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expect:
-    """What a complete run of a source must hold: a number of offers, and accelerators that have to be there."""
+    """What a complete run of a source holds: a number of offers, and accelerators that must be among them."""
 
     min_offers: int
     anchors: tuple[str, ...] = ()

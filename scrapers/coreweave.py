@@ -190,7 +190,7 @@ def _read_row(grid: Grid, row: LexborNode, region: str) -> Row:
             size_blocks.append(child)
         else:
             cells.append(text)
-    wide = column_cells(grid, cells, region)
+    wide = column_cells(grid, cells, place=region)
     name = wide[NAME]
     if len(price_blocks) != 1 or len(size_blocks) != 1:
         raise ParseError("missing_block", f"{region} > {name} lacks a block for narrow screens.", name=name)

@@ -76,7 +76,6 @@ def words(node: LexborNode) -> str:
 
     The space is what keeps `4<b>1</b>` from becoming 41; a comment between two pieces adds none, because
     some frameworks put comments inside a number. A superscript's digits come with a caret (`4 ^1`).
-    Raises ParseError for struck-through or hidden text: which of two texts holds is not ours to guess.
     """
     pieces: list[str] = []
     last_parent: int | None = None
@@ -84,7 +83,6 @@ def words(node: LexborNode) -> str:
         if piece.tag == "-comment":
             continue
         if piece.tag != "-text":
-            _refuse_struck(piece)
             last_parent = None
             continue
         parent = piece.parent
@@ -95,14 +93,6 @@ def words(node: LexborNode) -> str:
         pieces.append(text if parent.mem_id == last_parent else f" {caret}{text.strip() if caret else text}")
         last_parent = parent.mem_id
     return one_line("".join(pieces))
-
-
-def _refuse_struck(node: LexborNode) -> None:
-    style = node.attributes.get("style") or ""
-    if node.tag in _STRUCK or "hidden" in node.attributes or _HIDING.search(style):
-        raise ParseError(
-            "struck_or_hidden", "A cell holds struck-through or hidden text.", text=one_line(node.text())[:80]
-        )
 
 
 def find_grids(root: LexborNode, first_titles: Collection[str]) -> list[Grid]:
@@ -126,7 +116,22 @@ def _grid(first_title: LexborNode) -> Grid:
         raise ParseError(
             "rows_unclear", "The rows of a table are not in one place.", titles=" | ".join(titles)
         )
+    _refuse_hidden(header, body)
     return Grid(titles, header, body)
+
+
+def _refuse_hidden(header: LexborNode, body: LexborNode) -> None:
+    """Refuse a table with hidden or struck-through text: which of two texts holds is not ours to say."""
+    above: list[LexborNode] = []
+    here = body.parent
+    while here is not None:
+        above.append(here)
+        here = here.parent
+    for node in (*above, *header.traverse(), *body.traverse()):
+        attributes = node.attributes
+        if node.tag in _STRUCK or "hidden" in attributes or _HIDING.search(attributes.get("style") or ""):
+            text = one_line(node.text())[:80]
+            raise ParseError("struck_or_hidden", "A table holds struck-through or hidden text.", text=text)
 
 
 def climb(node: LexborNode, accept: Callable[[LexborNode], bool]) -> LexborNode:
@@ -146,7 +151,7 @@ def descend(node: LexborNode) -> LexborNode:
     return node
 
 
-def column_cells(grid: Grid, cells: list[str], place: str) -> dict[str, str]:
+def column_cells(grid: Grid, cells: list[str], *, place: str) -> dict[str, str]:
     """Return a row's cells under their title keys.
 
     Raises ParseError when the row has another number of cells than the table has titles.

@@ -26,7 +26,7 @@ COLUMNS: Final = (
     "pricing_model", "service_kind", "term_days_min", "term_days_max", "form_factor_assumed", "assumption",
     "fragment", "source_url", "observed_on",
 )  # fmt: skip
-TRUTHS: Final = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False, "": False}
+TRUTHS: Final = {"yes": True, "no": False}
 
 
 _T = TypeVar("_T")
@@ -67,7 +67,7 @@ def _row(row: Mapping[str, str], line: int) -> tuple[Offer, tuple[Finding, ...]]
         accelerator=named.accelerator,
         family=named.family,
         slice_of=named.slice_of,
-        variant_assumed=_cell(row, "form_factor_assumed", line, lambda text: TRUTHS[text.casefold()]),
+        variant_assumed=_cell(row, "form_factor_assumed", line, lambda text: TRUTHS[text]),
         assumptions=(assumption,) if assumption else (),
         gpu_count=gpu_count,
         min_gpus=_cell(row, "min_gpus", line, _count),
@@ -119,6 +119,6 @@ SCRAPER: Final = Scraper(
     provider=PROVIDER,
     requests=(),
     parse=parse,
-    expect=Expect(min_offers=1, anchors=("h100-sxm", "h200-sxm", "b200-sxm")),
+    expect=Expect(min_offers=24, anchors=("h100-sxm", "h200-sxm", "b200-sxm")),
     never_met_live=False,
 )

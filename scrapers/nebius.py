@@ -185,7 +185,7 @@ def _read_rows(table: Table) -> list[Row]:
 
 
 def _read_row(table: Table, columns: Mapping[str, Column], cells: list[str]) -> Row:
-    by_key = column_cells(table.grid, cells, table.heading)
+    by_key = column_cells(table.grid, cells, place=table.heading)
     name = by_key.pop(NAME)
     if not name:
         raise ParseError("no_name", f"A row of {table.heading} has no name.", row=" | ".join(cells))

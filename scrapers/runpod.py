@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,7 +15,7 @@ from scrapers.base import Expect, Page, Parsed, ParseError, Request, Scraper
 from scrapers.naming import Named, name_accelerator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 PROVIDER: Final = "runpod"
 
@@ -78,6 +79,7 @@ def parse(page: Page) -> Parsed:
         new_offers, new_findings = _gpu_type(entry, page.url)
         offers.extend(new_offers)
         findings.extend(new_findings)
+    findings.extend(_clouds_swapped(offers))
     return Parsed(offers=tuple(offers), findings=tuple(findings))
 
 
@@ -169,7 +171,7 @@ def _gpu_type(entry: Mapping[str, Any], url: str) -> tuple[list[Offer], list[Fin
     """Return the offers of one GPU type, one for each cloud that sells it."""
     memory_gb = Decimal(entry["memoryInGb"])
     named = name_accelerator(entry["id"], provider=PROVIDER, memory_gb=memory_gb, gpu_count=1)
-    findings = [*named.findings]
+    findings = [*named.findings, *_names_disagree(entry, named)]
     offers = []
     for cloud in CLOUDS:
         price = Decimal(entry[cloud.price])
@@ -178,6 +180,36 @@ def _gpu_type(entry: Mapping[str, Any], url: str) -> tuple[list[Offer], list[Fin
         elif entry[cloud.flag] or price > 0:
             findings.append(_not_a_price(entry, cloud))
     return offers, findings
+
+
+def _names_disagree(entry: Mapping[str, Any], named: Named) -> Iterator[Finding]:
+    """Hold the run when the words of the family we take the id for are not in the display name."""
+    shown = set(re.findall(r"[a-z0-9]+", entry["displayName"].casefold())) | {"rtx"}  # "PRO 6000 MIG 24GB"
+    if named.family is not None and not set(named.family.split("-")) <= shown:
+        yield Finding(
+            code="names_disagree",
+            level=Level.HOLD,
+            sentence="The id and the display name of a GPU type do not name one GPU.",
+            evidence={"id": entry["id"], "displayName": entry["displayName"], "family": named.family},
+        )
+
+
+def _clouds_swapped(offers: list[Offer]) -> Iterator[Finding]:
+    """Hold the run when the community cloud, the cheaper one, is dearer for most GPUs sold in both."""
+    secure = {offer.sku: offer.list_price for offer in offers if offer.tier == "secure"}
+    both = [
+        (offer.list_price, secure[offer.sku])
+        for offer in offers
+        if offer.tier != "secure" and offer.sku in secure
+    ]
+    dearer = sum(community > price for community, price in both)
+    if 2 * dearer > len(both):
+        yield Finding(
+            code="clouds_swapped",
+            level=Level.HOLD,
+            sentence="Most GPUs cost more in the community cloud than in the secure one.",
+            evidence={"dearer": str(dearer), "in_both": str(len(both))},
+        )
 
 
 def _offer(entry: Mapping[str, Any], cloud: Cloud, *, named: Named, url: str) -> Offer:
