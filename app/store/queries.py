@@ -88,7 +88,7 @@ def last_good_runs(connection: Connection, instant: datetime | None = None) -> M
     )
     if instant is not None:
         query = query.where(scrape_run.c.observed_at <= instant)
-    return dict(connection.execute(query).tuples().all())
+    return dict(connection.execute(query).all())
 
 
 def first_day(connection: Connection) -> datetime | None:
@@ -231,3 +231,10 @@ def _offer(row: Row[Any]) -> Offer:
         is_floor=row.is_floor,
         assumptions=tuple(intern(words) for words in row.assumptions),
     )
+
+
+def known_names(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the providers and the regions of all offers ever stored, each sorted: the names links use."""
+    providers = connection.execute(select(offer.c.provider).distinct().order_by(offer.c.provider))
+    regions = connection.execute(select(offer.c.region).distinct().order_by(offer.c.region))
+    return tuple(providers.scalars()), tuple(region for region in regions.scalars() if region)

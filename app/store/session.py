@@ -33,7 +33,13 @@ def make_engine(database_url: str) -> Engine:
     """
     url = make_url(database_url)
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_TIMEOUT_S})
+        # Parameters by position on both databases, so that one tuple serves both.
+        return create_engine(
+            url,
+            pool_pre_ping=True,
+            paramstyle="format",
+            connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+        )
     if url.database not in {None, "", ":memory:"}:
         Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(url)

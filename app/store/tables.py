@@ -30,7 +30,12 @@ metadata: Final = MetaData(
 
 
 def _id() -> Column[int]:
-    """Return an id that the writer hands out itself, counted up under the write lock."""
+    """Return an id that the database counts up."""
+    return Column("id", BIG_INTEGER, primary_key=True)
+
+
+def _own_id() -> Column[int]:
+    """Return an id that the writer hands out under its lock, so that new rows can name each other."""
     return Column("id", BIG_INTEGER, primary_key=True, autoincrement=False)
 
 
@@ -42,7 +47,7 @@ def _text(name: str, **options: Any) -> Column[str]:
 offer: Final = Table(
     "offer",
     metadata,
-    _id(),
+    _own_id(),
     _text("key", unique=True),
     _text("provider", index=True),
     _text("sku"),
@@ -94,7 +99,7 @@ scrape_run: Final = Table(
 price: Final = Table(
     "price",
     metadata,
-    _id(),
+    _own_id(),
     Column("offer_id", BIG_INTEGER, ForeignKey("offer.id"), nullable=False),
     Column("valid_from", UtcSeconds, nullable=False),
     Column("valid_to", UtcSeconds),
@@ -177,7 +182,7 @@ quarantine: Final = Table(
 data_version: Final = Table(
     "data_version",
     metadata,
-    _id(),
+    _own_id(),
     Column("version", BIG_INTEGER, nullable=False),
     Column("changed_at", UtcSeconds),
     CheckConstraint("id = 1", name="single_row"),

@@ -22,6 +22,10 @@ CHILDREN_FIRST = ("data_version", "quarantine", "finding", "capture", "price", "
 
 
 def _id() -> sa.Column[int]:
+    return sa.Column("id", BIG, autoincrement=True, nullable=False)
+
+
+def _own_id() -> sa.Column[int]:
     return sa.Column("id", BIG, autoincrement=False, nullable=False)
 
 
@@ -59,7 +63,7 @@ def downgrade() -> None:
 def _create_offer() -> None:
     op.create_table(
         "offer",
-        _id(),
+        _own_id(),
         _text("key"),
         _text("provider"),
         _text("sku"),
@@ -118,7 +122,7 @@ def _create_scrape_run() -> None:
 def _create_price() -> None:
     op.create_table(
         "price",
-        _id(),
+        _own_id(),
         sa.Column("offer_id", BIG, nullable=False),
         sa.Column("valid_from", BIG, nullable=False),
         sa.Column("valid_to", BIG),
@@ -221,7 +225,7 @@ def _create_quarantine() -> None:
 def _create_data_version() -> None:
     table = op.create_table(
         "data_version",
-        _id(),
+        _own_id(),
         sa.Column("version", BIG, nullable=False),
         sa.Column("changed_at", BIG),
         _key("data_version"),
