@@ -1,0 +1,90 @@
+"""Finished answers: cached by board and query string, compressed once, answered with an ETag or a 304."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import brotli
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+MAX_ANSWERS: Final = 256
+"""Finished answers kept; the one made first goes first."""
+
+BROTLI_QUALITY: Final = 5
+SMALLEST_COMPRESSED_BYTES: Final = 1024
+
+
+@dataclass(slots=True)
+class Answer:
+    """A finished body with its headers; the compressed form is made when somebody first asks for it."""
+
+    body: bytes
+    media_type: str
+    headers: dict[str, str] = field(default_factory=dict)
+    _compressed: bytes | None = None
+
+    def compressed(self) -> bytes:
+        """Return the body compressed with brotli, made once."""
+        if self._compressed is None:
+            self._compressed = brotli.compress(self.body, quality=BROTLI_QUALITY)
+        return self._compressed
+
+
+class Answers:
+    """The finished answers of one process, dropped when the board they came from is no longer current."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], Answer] = OrderedDict()
+
+    def peek(self, token: str, key: str) -> Answer | None:
+        """Return the answer for a key on a board, or None when it is not at hand."""
+        return self._kept.get((token, key))
+
+    def keep(self, token: str, key: str, answer: Answer) -> Answer:
+        """Keep an answer for its key on a board and return it; the one kept first makes room."""
+        self._kept[token, key] = answer
+        while len(self._kept) > MAX_ANSWERS:
+            self._kept.popitem(last=False)
+        return answer
+
+
+def etag(token: str, key: str) -> str:
+    """Return the tag of an answer: the board's token and the query; weak, as compression varies the bytes."""
+    digest = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
+    return f'W/"{token}.{digest}"'
+
+
+def not_modified(request: Request, tag: str) -> Response | None:
+    """Return a 304 when the reader already has this very answer."""
+    known = request.headers.get("if-none-match")
+    if known is None or tag not in known:
+        return None
+    return Response(status_code=304, headers={"etag": tag, "cache-control": "no-cache", "vary": VARY})
+
+
+VARY: Final = "Accept-Encoding, HX-Request, HX-History-Restore-Request"
+
+
+def respond(request: Request, answer: Answer, tag: str, *, status: int = 200) -> Response:
+    """Return the answer as a response, compressed where the reader accepts it."""
+    headers = {"etag": tag, "cache-control": "no-cache", "vary": VARY, **answer.headers}
+    body = answer.body
+    if len(body) >= SMALLEST_COMPRESSED_BYTES and accepts_brotli(request.headers.get("accept-encoding", "")):
+        body = answer.compressed()
+        headers["content-encoding"] = "br"
+    return Response(body, status_code=status, headers=headers, media_type=answer.media_type)
+
+
+def accepts_brotli(accept_encoding: str) -> bool:
+    """Tell whether an Accept-Encoding header takes brotli (a weight of zero refuses it)."""
+    for part in accept_encoding.split(","):
+        name, _, weight = part.partition(";")
+        if name.strip().lower() == "br":
+            return weight.replace(" ", "").lower() not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return False

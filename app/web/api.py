@@ -1,0 +1,156 @@
+"""The same query for programs: /offers.csv and /offers.json, with every parameter in the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from app.web.answers import Answer, etag, not_modified, respond
+from app.web.exports import csv_text, json_bytes, json_document
+from app.web.pages import find_board
+from app.web.parameters import PARAMETERS
+from app.web.state import link, read_pairs, read_query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.domain.query import OfferQuery, QueryError
+    from app.web.boards import Served
+    from app.web.shared import Shared
+
+router = APIRouter()
+
+PROBLEM: Final = "application/problem+json"
+CSV: Final = "text/csv; charset=utf-8"
+JSON: Final = "application/json"
+
+
+_PROBLEM_SCHEMA: Final = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "field": {"type": "string"},
+        "value": {"type": "string"},
+        "expected": {"type": "string"},
+    },
+}
+
+_REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+    304: {"description": "The rows have not changed since the ETag in If-None-Match."},
+    422: {
+        "description": "A parameter is not right: which, and what would be.",
+        "content": {PROBLEM: {"schema": _PROBLEM_SCHEMA}},
+    },
+    503: {
+        "description": "The database is away and no board is in memory.",
+        "content": {PROBLEM: {"schema": _PROBLEM_SCHEMA}},
+    },
+}
+
+_ROWS_SCHEMA: Final = {
+    "type": "object",
+    "required": ["as_of", "total", "page", "per_page", "columns", "rows"],
+    "properties": {
+        "as_of": {"type": "string", "format": "date-time"},
+        "total": {"type": "integer", "minimum": 0},
+        "page": {"type": "integer", "minimum": 1},
+        "per_page": {"type": "integer", "minimum": 1},
+        "columns": {"type": "array", "items": {"type": "object"}},
+        "rows": {"type": "array", "items": {"type": "object"}},
+    },
+}
+
+
+@router.get(
+    "/offers.csv",
+    response_class=Response,
+    summary="The rows of the board as CSV",
+    openapi_extra={"parameters": PARAMETERS},
+    responses={
+        200: {"description": "The rows.", "content": {"text/csv": {"schema": {"type": "string"}}}},
+        **_REFUSALS,
+    },
+)
+def offers_csv(request: Request) -> Response:
+    """Give the rows of the same query as the page, in the same order; all of them unless a page is named."""
+
+    def make(served: Served, query: OfferQuery, *, everything: bool) -> Answer:
+        text = csv_text(served.board, served.board.select(query, everything=everything))
+        day = query.as_of or served.words.today
+        name = f'attachment; filename="inferprice-{day}.csv"'
+        return Answer(text.encode(), CSV, {"content-disposition": name})
+
+    return _export(request, make)
+
+
+@router.get(
+    "/offers.json",
+    response_class=Response,
+    summary="The rows of the board as JSON",
+    openapi_extra={"parameters": PARAMETERS},
+    responses={200: {"description": "The rows.", "content": {JSON: {"schema": _ROWS_SCHEMA}}}, **_REFUSALS},
+)
+def offers_json(request: Request) -> Response:
+    """Give the rows of the same query as the page, in the same order; all of them unless a page is named."""
+
+    def make(served: Served, query: OfferQuery, *, everything: bool) -> Answer:
+        selection = served.board.select(query, everything=everything)
+        more = not everything and query.page < selection.pages
+        following = link("/offers.json", query, page=query.page + 1) if more else ""
+        return Answer(json_bytes(json_document(served.board, selection, next_href=following)), JSON)
+
+    return _export(request, make)
+
+
+def _export(request: Request, make: Callable[..., Answer]) -> Response:
+    shared: Shared = request.app.state.shared
+    text = request.url.query
+    served = find_board(shared, text)
+    key = f"{request.url.path}?{text}"
+    tag = etag(served.token, key)
+    known = not_modified(request, tag)
+    if known is not None:
+        return known
+    found = shared.answers.peek(served.token, key)
+    if found is None:
+        query = read_query(text, served.words)
+        paged = any(name in {"page", "per_page"} and value for name, value in read_pairs(text))
+        found = shared.answers.keep(served.token, key, make(served, query, everything=not paged))
+    return respond(request, found, tag)
+
+
+@router.get(
+    "/healthz",
+    response_class=Response,
+    summary="Whether this process answers",
+    responses={200: {"description": "It does.", "content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def healthz() -> Response:
+    """Answer without asking the database."""
+    return Response("ok\n", media_type="text/plain; charset=utf-8")
+
+
+def problem(status: int, title: str, detail: str, **more: str) -> Response:
+    """Return a problem document (RFC 9457)."""
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
+    return Response(
+        json_bytes(body), status_code=status, media_type=PROBLEM, headers={"cache-control": "no-store"}
+    )
+
+
+def query_problem(error: QueryError) -> Response:
+    """Return the problem document of a query that cannot be answered."""
+    return problem(
+        422,
+        "A parameter is not right",
+        str(error),
+        field=error.field,
+        value=error.value,
+        expected=error.expected,
+    )

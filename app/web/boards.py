@@ -1,0 +1,187 @@
+"""Keeps boards in memory: the current one, a few past days, and the last good one in an outage."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app import __version__
+from app.domain.board import Board, build_board
+from app.domain.providers import load_providers
+from app.domain.query import OfferQuery, Vocabulary, make_vocabulary
+from app.domain.rows import Flag
+from app.store import queries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Engine
+
+    from app.domain.accelerators import Catalogue
+
+log = logging.getLogger(__name__)
+
+CHECK_EVERY_S: Final = 1.0
+"""How often the store is asked whether anything was published."""
+
+PAST_BOARDS: Final = 6
+"""Past days kept in memory."""
+
+
+class NoBoardError(Exception):
+    """The store cannot be read and no board is in memory."""
+
+
+RENDERED_VIEWS: Final = 4
+"""Sets of columns and figures for which a board keeps its rendered rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A board to answer from. `token` changes whenever an answer could; `outage` says the store is away.
+
+    `newest` and `oldest` are when the offers on it were last seen, `first_day` the first day with a price.
+    """
+
+    board: Board
+    words: Vocabulary
+    token: str
+    outage: bool
+    first_day: date | None
+    newest: datetime | None
+    oldest: datetime | None
+    all_stale: bool
+    _rendered: OrderedDict[OfferQuery, dict[int, str]] = field(default_factory=OrderedDict)
+
+    def rendered(self, shown: OfferQuery) -> dict[int, str]:
+        """Return the rows rendered so far for what `shown` says of columns and figures, by row number."""
+        found = self._rendered.get(shown)
+        if found is None:
+            found = self._rendered[shown] = {}
+            while len(self._rendered) > RENDERED_VIEWS:
+                self._rendered.popitem(last=False)
+        return found
+
+
+def serve(board: Board, vocabulary: Vocabulary, *, token: str, first_day: date | None) -> Served:
+    """Return a board with what pages say about its age."""
+    seen = [row.stored.last_seen_at for row in board.rows]
+    return Served(
+        board=board,
+        words=vocabulary,
+        token=token,
+        outage=False,
+        first_day=first_day,
+        newest=max(seen, default=None),
+        oldest=min(seen, default=None),
+        all_stale=bool(seen) and all(Flag.STALE in row.flags for row in board.rows),
+    )
+
+
+class BoardKeeper:
+    """The boards of one process. Reading is free of locks; building is done once under one."""
+
+    def __init__(self, engine: Engine, catalogue: Catalogue, clock: Callable[[], datetime]) -> None:
+        self._engine = engine
+        self._catalogue = catalogue
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._checked_at = float("-inf")
+        self._current: Served | None = None
+        self._key: tuple[int, str] | None = None
+        self._past: OrderedDict[tuple[date, int], Served] = OrderedDict()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Return the accelerators that every board is built with."""
+        return self._catalogue
+
+    def current(self) -> Served:
+        """Return the board of now, rebuilt when something was published or an hour has passed.
+
+        In an outage of the store the last board is returned, marked. Raises NoBoardError when there is none.
+        """
+        served = self._current
+        if served is not None and time.monotonic() - self._checked_at < CHECK_EVERY_S:
+            return served
+        with self._lock:
+            return self._refresh()
+
+    def as_of(self, day: date) -> Served:
+        """Return the board of a day's last second in UTC; today's is the current one."""
+        served = self.current()
+        if self._key is None or day >= served.words.today:
+            return served
+        version = self._key[0]
+        with self._lock:
+            found = self._past.get((day, version))
+            if found is None:
+                found = self._load_past(day, version, served)
+                self._past[day, version] = found
+                while len(self._past) > PAST_BOARDS:
+                    self._past.popitem(last=False)
+            self._past.move_to_end((day, version))
+        return found
+
+    def _refresh(self) -> Served:
+        served = self._current
+        if served is not None and time.monotonic() - self._checked_at < CHECK_EVERY_S:
+            return served
+        now = self._clock()
+        try:
+            served = self._read(now)
+        except SQLAlchemyError as error:
+            if served is None:
+                raise NoBoardError("the database cannot be read") from error
+            if not served.outage:
+                log.exception("The store cannot be read; the last board keeps serving")
+                served = replace(served, token=f"{served.token}.outage", outage=True)
+        self._current = served
+        self._checked_at = time.monotonic()
+        return served
+
+    def _read(self, now: datetime) -> Served:
+        with self._engine.connect() as connection:
+            version = queries.data_version(connection)
+            key = (version, f"{now:%Y%m%d%H}")
+            if self._current is not None and self._key == key and not self._current.outage:
+                return self._current
+            stored = queries.offers_as_of(connection, now)
+            providers, regions = queries.known_names(connection)
+            first = queries.first_day(connection)
+        words = make_vocabulary(
+            self._catalogue,
+            providers=[*load_providers(), *providers],
+            regions=regions,
+            today=now.date(),
+        )
+        self._key = key
+        self._past.clear()
+        board = build_board(stored, self._catalogue, instant=now)
+        token = f"{__version__}.{version}.{key[1]}"
+        return serve(board, words, token=token, first_day=first.date() if first else None)
+
+    def _load_past(self, day: date, version: int, current: Served) -> Served:
+        instant = last_second_of(day)
+        try:
+            with self._engine.connect() as connection:
+                stored = queries.offers_as_of(connection, instant)
+        except SQLAlchemyError as error:
+            raise NoBoardError(
+                f"the database cannot be read, so the board of {day} is not available"
+            ) from error
+        board = build_board(stored, self._catalogue, instant=instant)
+        token = f"{__version__}.{version}.{day:%Y%m%d}"
+        return serve(board, current.words, token=token, first_day=current.first_day)
+
+
+def last_second_of(day: date) -> datetime:
+    """Return the last second of a day in UTC, the instant that stands for the day."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1, seconds=-1)

@@ -1,0 +1,128 @@
+"""The evidence behind one row: what was printed, where and when, what was assumed, figures worked out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.domain.metrics import METRICS, Metric
+from app.web import words
+from app.web.render import NATURE, environment, title, unit
+from app.web.state import link
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from app.domain.accelerators import Accelerator
+    from app.domain.metrics import Operand, View
+    from app.domain.query import OfferQuery
+    from app.domain.rows import Row
+    from app.web.boards import Served
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worked:
+    """One figure with its formula and the numbers in it; `why` says why it is unknown."""
+
+    key: str
+    label: str
+    unit: str
+    value: str
+    formula: str
+    working: str
+    nature: str
+    assumes: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidencePage:
+    """What the evidence template shows."""
+
+    title: str
+    row: Row
+    printed: str
+    pricing: str
+    service: str
+    source_href: str
+    next_price: str
+    card: Accelerator | None
+    rates: tuple[tuple[str, Decimal], ...]
+    worked: tuple[Worked, ...]
+    colspan: int
+    here: str
+    back: str
+
+
+def render_evidence(served: Served, row: Row, query: OfferQuery, *, partial: bool) -> str:
+    """Return the evidence page of a row, or the table row that htmx puts below it."""
+    page = evidence_page(served, row, query)
+    template = environment().get_template("_evidence_row.html" if partial else "evidence.html")
+    return template.render(page=page)
+
+
+def evidence_page(served: Served, row: Row, query: OfferQuery) -> EvidencePage:
+    """Work out what the evidence of a row shows, with figures for the query's precision and weights."""
+    offer, card, view = row.offer, row.accelerator, served.board.view(query)
+    return EvidencePage(
+        title=title(row),
+        row=row,
+        printed=f"{offer.list_price} {offer.currency} {words.BASIS[offer.price_basis]}",
+        pricing=words.pricing(offer),
+        service=words.SERVICE[offer.service_kind],
+        source_href=words.safe_url(offer.source_url),
+        next_price=_next_price(row),
+        card=card,
+        rates=tuple(card.dense_tflops.items()) if card else (),
+        worked=tuple(
+            _worked(metric, row, view, query) for metric in METRICS.values() if _shown(metric, query)
+        ),
+        colspan=len(query.columns) + 1,
+        here=link(f"/offers/{row.stored.offer_id}", query),
+        back=link("/", query),
+    )
+
+
+def _shown(metric: Metric, query: OfferQuery) -> bool:
+    return "baseline" not in metric.depends or query.baseline is not None
+
+
+def _next_price(row: Row) -> str:
+    coming = row.stored.next_price
+    if coming is None:
+        return ""
+    price = f"{coming.list_price} {coming.currency} {words.BASIS[coming.price_basis]}"
+    return f"{price} from {coming.valid_from.date().isoformat()}"
+
+
+def _worked(metric: Metric, row: Row, view: View, query: OfferQuery) -> Worked:
+    value = metric.value(row, view)
+    return Worked(
+        key=metric.key,
+        label=metric.label,
+        unit=unit(metric, query),
+        value=words.DASH if value is None else words.number(value, metric.decimals),
+        formula=metric.formula,
+        working="" if value is None else _working(metric, row, view, value),
+        nature=NATURE[metric.nature],
+        assumes=metric.assumes,
+        why=metric.why_unknown(row, view),
+    )
+
+
+def _working(metric: Metric, row: Row, view: View, value: Decimal) -> str:
+    """Return the formula with the numbers in it: what is multiplied, then what it is divided by."""
+    above = [_term(operand, row, view) for operand in metric.numerator]
+    below = [_term(operand, row, view) for operand in metric.denominator]
+    above += [words.exact(metric.scale)] if metric.scale != 1 else []
+    below += [words.exact(metric.divisor)] if metric.divisor != 1 else []
+    times, over = " \N{MULTIPLICATION SIGN} ", " \N{DIVISION SIGN} "
+    text = times.join(above)
+    if below:
+        text += over + (below[0] if len(below) == 1 else f"({times.join(below)})")
+    return f"{text} = {words.exact(value)} {metric.unit}"
+
+
+def _term(operand: Operand, row: Row, view: View) -> str:
+    value = operand.get(row, view)
+    return "unknown" if value is None else f"{words.exact(value)} {operand.unit}"

@@ -1,0 +1,117 @@
+"""Rows for programs: the same selection as the page, as plain values, CSV text or a JSON document."""
+
+from __future__ import annotations
+
+import csv
+import io
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from app.domain.columns import COLUMNS, Fact, export_columns
+from app.domain.metrics import METRICS, Metric
+from app.web import words
+from app.web.render import NATURE, unit
+
+if TYPE_CHECKING:
+    from app.domain.board import Board, Selection
+    from app.domain.query import OfferQuery
+    from app.domain.rows import Row
+
+Value = str | int | float | bool | None
+
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""Characters with which a spreadsheet begins a formula, or skips to one that follows."""
+
+
+def plain_values(row: Row, selection: Selection, columns: tuple[str, ...]) -> list[Value]:
+    """Return one row's values for programs: numbers as numbers, unknown as None, an empty text as None."""
+    return [_plain(COLUMNS[key], row, selection) for key in columns]
+
+
+def _plain(column: Fact | Metric, row: Row, selection: Selection) -> Value:
+    value = column.value(row, selection.view) if isinstance(column, Metric) else column.get(row)
+    if isinstance(value, Decimal):
+        return float(value)
+    return None if value == "" else value
+
+
+def csv_text(board: Board, selection: Selection) -> str:
+    """Return the selection as CSV: a header of column keys, whose names end in their unit, then the rows."""
+    columns = export_columns(selection.query.columns)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(columns)
+    for number in selection.rows:
+        row = board.rows[number]
+        writer.writerow([_csv_cell(COLUMNS[key], row, selection) for key in columns])
+    return out.getvalue()
+
+
+def _csv_cell(column: Fact | Metric, row: Row, selection: Selection) -> str | int:
+    value = column.value(row, selection.view) if isinstance(column, Metric) else column.get(row)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return words.exact(value)
+    return value if isinstance(value, int) else harmless(value)
+
+
+def harmless(text: str) -> str:
+    """Return a text that a spreadsheet shows instead of running: an apostrophe goes before a formula sign."""
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA_STARTS) else text
+
+
+def json_document(board: Board, selection: Selection, *, next_href: str) -> dict[str, Any]:
+    """Return the selection as one document: what was asked, what the columns are, the rows."""
+    query = selection.query
+    columns = export_columns(query.columns)
+    return {
+        "as_of": f"{board.instant:%Y-%m-%dT%H:%M:%SZ}",
+        "precision": query.precision,
+        "weights_gb": float(query.weights_gb),
+        "baseline": query.baseline,
+        "sort": query.sort,
+        "total": selection.total,
+        "page": query.page,
+        "per_page": query.per_page,
+        "next": next_href or None,
+        "columns": [describe(key, query) for key in columns],
+        "rows": [_json_row(board.rows[number], selection, columns) for number in selection.rows],
+    }
+
+
+def _json_row(row: Row, selection: Selection, columns: tuple[str, ...]) -> dict[str, Any]:
+    view = selection.view
+    values: dict[str, Any] = dict(zip(columns, plain_values(row, selection, columns), strict=True))
+    values["flags"] = [flag.value for flag in row.flags]
+    values["offer_id"] = row.stored.offer_id
+    values["family"] = row.family
+    values["observed_at"] = f"{row.stored.observed_at:%Y-%m-%dT%H:%M:%SZ}"
+    values["last_seen_at"] = f"{row.stored.last_seen_at:%Y-%m-%dT%H:%M:%SZ}"
+    values["assumptions"] = list(row.offer.assumptions)
+    shown = [METRICS[key] for key in columns if key in METRICS]
+    values["unknown"] = {metric.key: why for metric in shown if (why := metric.why_unknown(row, view))}
+    return values
+
+
+def describe(key: str, query: OfferQuery) -> dict[str, str]:
+    """Return what a column is, for a program that shows it: label, unit, and for a metric its meaning."""
+    column = COLUMNS[key]
+    about = {"key": key, "label": column.label, "unit": unit(column, query)}
+    if isinstance(column, Metric):
+        about |= {
+            "meaning": column.meaning,
+            "formula": column.formula,
+            "assumes": column.assumes,
+            "kind": NATURE[column.nature],
+        }
+    return about
+
+
+def json_bytes(document: object) -> bytes:
+    """Return a document as UTF-8 JSON."""
+    return orjson.dumps(document)

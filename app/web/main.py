@@ -1,0 +1,130 @@
+"""Puts the web application together: routes, error pages, security headers; nothing happens at import."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+from app import __version__
+from app.domain.accelerators import load_catalogue
+from app.domain.query import QueryError
+from app.paths import static_dir
+from app.store.session import make_engine
+from app.web import api, pages
+from app.web.boards import BoardKeeper, NoBoardError
+from app.web.shared import Shared
+from app.web.statics import BrowserFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from app.settings import Settings
+
+log = logging.getLogger(__name__)
+
+# The hash is that of the empty text: plotly adds one empty <style> and fills it through the CSS object model.
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+SECURITY_HEADERS: Final = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"strict-origin-when-cross-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+
+
+def utc_now() -> datetime:
+    """Return the time now, aware and UTC."""
+    return datetime.now(UTC)
+
+
+def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> FastAPI:
+    """Return the web application for these settings. `clock` returns now, aware and UTC."""
+    engine = make_engine(settings.database_url)
+    catalogue = load_catalogue()
+    application = FastAPI(
+        title="InferPrice",
+        version=__version__,
+        summary="GPU prices per TB/s-hour and per dense PFLOP-hour, each with its source.",
+        docs_url=None,
+        redoc_url=None,
+        routes=[
+            Route("/", pages.board, methods=["GET"]),
+            Route("/offers/{offer_id:int}", pages.evidence, methods=["GET"]),
+            Route("/docs", pages.api_page, methods=["GET"]),
+        ],
+    )
+    application.state.shared = Shared(
+        engine=engine, keeper=BoardKeeper(engine, catalogue, clock), clock=clock
+    )
+    application.include_router(api.router)
+    application.mount("/static", BrowserFiles(static_dir()), name="static")
+    application.add_exception_handler(QueryError, _on_query_error)
+    application.add_exception_handler(NoBoardError, _on_no_board)
+    application.add_exception_handler(HTTPException, _on_http_error)
+    application.add_exception_handler(Exception, _on_fault)
+    application.add_middleware(SecurityHeaders)
+    return application
+
+
+class SecurityHeaders:
+    """Adds the same security headers to every answer, without buffering any."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and add the headers to the start of its answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *SECURITY_HEADERS]
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+def _for_programs(request: Request) -> bool:
+    return request.url.path.endswith((".json", ".csv"))
+
+
+def _on_query_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, QueryError)  # noqa: S101 - registered for this class alone
+    return api.query_problem(error) if _for_programs(request) else pages.wrong_query(request, error)
+
+
+def _on_no_board(request: Request, error: Exception) -> Response:
+    if _for_programs(request):
+        return api.problem(503, "The prices cannot be read", str(error))
+    return pages.sorry(request, 503, "The prices cannot be read right now.", f"The reason: {error}.")
+
+
+def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
+    status, detail = error.status_code, str(error.detail)
+    if _for_programs(request):
+        return api.problem(status, detail, f"{request.method} {request.url.path}: {detail}")
+    answer = pages.sorry(request, status, f"{detail}.", f"There is nothing at {request.url.path}.")
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _on_fault(request: Request, error: Exception) -> Response:
+    log.error("A request failed: %s %s", request.method, request.url.path, exc_info=error)
+    if _for_programs(request):
+        return api.problem(500, "Something broke here", "The fault has been logged.")
+    return pages.sorry(request, 500, "Something broke here.", "The fault has been logged.")

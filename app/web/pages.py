@@ -1,0 +1,95 @@
+"""The pages for people: the board and the evidence behind one row, whole or as the part that htmx swaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import RedirectResponse, Response
+
+from app.web.answers import Answer, etag, not_modified, respond
+from app.web.board_page import render_board
+from app.web.evidence_page import render_evidence
+from app.web.parameters import PARAMETERS
+from app.web.render import environment
+from app.web.state import asked_day, link, query_string, read_pairs, read_query
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from app.domain.query import QueryError
+    from app.web.boards import Served
+    from app.web.shared import Shared
+
+HTML: Final = "text/html; charset=utf-8"
+
+
+def wants_part(request: Request) -> bool:
+    """Tell whether htmx asked for a part to swap; going back in history needs the whole page."""
+    headers = request.headers
+    return "hx-request" in headers and "hx-history-restore-request" not in headers
+
+
+def board(request: Request) -> Response:
+    """Answer the board page. A form's empty fields are redirected away, so that addresses stay short."""
+    shared: Shared = request.app.state.shared
+    text = request.url.query
+    served = find_board(shared, text)
+    part = wants_part(request)
+    key = f"{'part' if part else 'page'} /?{text}"
+    tag = etag(served.token, key)
+    known = not_modified(request, tag)
+    if known is not None:
+        return known
+    found = shared.answers.peek(served.token, key)
+    if found is None:
+        query = read_query(text, served.words)
+        if not part and any(not value for _, value in read_pairs(text)):
+            return RedirectResponse(link("/", query), status_code=303)
+        headers = {"hx-push-url": link("/", query)} if part else {}
+        body = render_board(served, query, partial=part).encode()
+        found = shared.answers.keep(served.token, key, Answer(body, HTML, headers))
+    return respond(request, found, tag)
+
+
+def evidence(request: Request) -> Response:
+    """Answer what stands behind one row: what was printed, where, when, what was assumed, the arithmetic."""
+    shared: Shared = request.app.state.shared
+    text = request.url.query
+    served = find_board(shared, text)
+    query = read_query(text, served.words)
+    offer_id = request.path_params["offer_id"]
+    row = served.board.find(offer_id)
+    if row is None:
+        day = f" on {query.as_of}" if query.as_of else ""
+        return sorry(request, 404, f"There is no offer {offer_id}{day}.", "It may have been withdrawn.")
+    body = render_evidence(served, row, query, partial=wants_part(request)).encode()
+    tag = etag(served.token, f"{wants_part(request)} {offer_id} {query_string(query)}")
+    return not_modified(request, tag) or respond(request, Answer(body, HTML), tag)
+
+
+def find_board(shared: Shared, text: str) -> Served:
+    """Return the board that a query string asks for: the current one, or that of a past day."""
+    if "as_of" not in text:
+        return shared.keeper.current()
+    day = asked_day(text, shared.clock().date())
+    return shared.keeper.current() if day is None else shared.keeper.as_of(day)
+
+
+def sorry(request: Request, status: int, sentence: str, hint: str) -> Response:
+    """Return a page, or its part for htmx, that says in a sentence what cannot be answered and what can."""
+    name = "_error.html" if wants_part(request) else "error.html"
+    html = environment().get_template(name).render(status=status, sentence=sentence, hint=hint)
+    return Response(html, status_code=status, media_type=HTML, headers={"cache-control": "no-store"})
+
+
+def wrong_query(request: Request, error: QueryError) -> Response:
+    """Return the page for a query that cannot be answered."""
+    return sorry(
+        request, 422, f"{error.field}: \u201c{error.value}\u201d is not right.", f"{error.expected}."
+    )
+
+
+def api_page(request: Request) -> Response:
+    """Answer the page that says how programs ask, made from the OpenAPI document's own parameters."""
+    html = environment().get_template("api.html").render(parameters=PARAMETERS, base=str(request.base_url))
+    return respond(request, Answer(html.encode(), HTML), etag("api", html))
