@@ -39,7 +39,7 @@ def encode(column: Sequence[Hashable]) -> Codes:
     return Codes(tuple(index), pages, index)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True)  # it keeps the sets asked of it
 class Order:
     """One order of the rows, and the sets asked of it so far, each built once."""
 
@@ -52,7 +52,7 @@ class Order:
         """Return the set of all rows."""
         return (1 << len(self.permutation)) - 1
 
-    def mask(self, name: str, codes: Codes, value: Hashable) -> int:
+    def mask(self, name: str, codes: Codes, *, value: Hashable) -> int:
         """Return the rows whose value in the column `name` is `value`; the empty set for an unknown value."""
         key = (name, value)
         found = self._masks.get(key)

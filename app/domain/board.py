@@ -74,7 +74,7 @@ class Selection:
         return max(1, -(-self.total // self.query.per_page))
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # it keeps the orders and counts asked of it
 class Board:
     """The offers of one instant. Its content never changes; what it has worked out once it keeps."""
 
@@ -126,7 +126,7 @@ class Board:
         key = (query.sort, *(getattr(query, name) for name in depends if name != "weights_gb"))
         found = self._orders.get(key)
         if found is None:
-            values = [sort_value(column, row, view) for row in self.rows]
+            values = [sort_value(column, row, view=view) for row in self.rows]
             found = Order(sort_rows(values, descending=query.descending))
             if len(self._orders) >= MAX_ORDERS:
                 self._orders.pop(next(iter(self._orders)), None)
@@ -158,7 +158,7 @@ class Board:
 
     def _any(self, order: Order, name: str, values: Sequence[Hashable]) -> int:
         codes = self._codes[name]
-        return reduce(or_, (order.mask(name, codes, value) for value in values), 0)
+        return reduce(or_, (order.mask(name, codes, value=value) for value in values), 0)
 
     def _facets(self, order: Order, filters: Filters) -> Mapping[str, Mapping[Hashable, int]]:
         """Count each facet's values under all filters but its own; a count does not depend on the order."""
@@ -180,7 +180,7 @@ class Board:
     def _count(self, order: Order, name: str, rest: int) -> Mapping[Hashable, int]:
         codes = self._codes[name]
         return {
-            value: (rest & order.mask(name, codes, value)).bit_count()
+            value: (rest & order.mask(name, codes, value=value)).bit_count()
             for value in codes.values
             if value is not None
         }
@@ -201,7 +201,7 @@ class Board:
         return found
 
 
-def sort_value(column: Fact | Metric, row: Row, view: View) -> object | None:
+def sort_value(column: Fact | Metric, row: Row, *, view: View) -> object | None:
     """Return what a row sorts by in a column: a number, a folded text, or None when unknown."""
     if isinstance(column, Metric):
         return column.value(row, view)

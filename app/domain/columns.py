@@ -85,16 +85,15 @@ COLUMNS: Final[Mapping[str, Fact | Metric]] = MappingProxyType({**FACTS, **METRI
 DEFAULT_COLUMNS: Final = (
     "provider",
     "accelerator",
-    "gpu_count",
-    "pricing_model",
-    "service_kind",
-    "region",
-    "memory_gb",
     "usd_per_gpu_hour",
     "usd_per_tbs_hour",
     "usd_per_pflop_hour",
     "decode_ceiling_tokens_per_s",
     "usd_per_mtok_at_ceiling",
+    "gpu_count",
+    "pricing_model",
+    "service_kind",
+    "region",
 )
 
 EXPORT_FACTS: Final = (

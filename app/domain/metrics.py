@@ -289,7 +289,7 @@ _METRICS: Final = (
     Metric(
         key="decode_ceiling_tokens_per_s",
         label="Decode ceiling",
-        unit="token/s",
+        unit="tok/s",
         formula="peak memory bandwidth / weights",
         meaning="Upper bound for one stream on one GPU; a real stream is slower.",
         source=_TABLE,

@@ -20,7 +20,7 @@ BROTLI_QUALITY: Final = 5
 SMALLEST_COMPRESSED_BYTES: Final = 1024
 
 
-@dataclass(slots=True)
+@dataclass(slots=True)  # the compressed body is made when first asked for
 class Answer:
     """A finished body with its headers; the compressed form is made when somebody first asks for it."""
 
@@ -46,7 +46,7 @@ class Answers:
         """Return the answer for a key on a board, or None when it is not at hand."""
         return self._kept.get((token, key))
 
-    def keep(self, token: str, key: str, answer: Answer) -> Answer:
+    def keep(self, token: str, key: str, *, answer: Answer) -> Answer:
         """Keep an answer for its key on a board and return it; the one kept first makes room."""
         self._kept[token, key] = answer
         while len(self._kept) > MAX_ANSWERS:
@@ -71,14 +71,14 @@ def not_modified(request: Request, tag: str) -> Response | None:
 VARY: Final = "Accept-Encoding, HX-Request, HX-History-Restore-Request"
 
 
-def respond(request: Request, answer: Answer, tag: str, *, status: int = 200) -> Response:
+def respond(request: Request, answer: Answer, *, tag: str) -> Response:
     """Return the answer as a response, compressed where the reader accepts it."""
     headers = {"etag": tag, "cache-control": "no-cache", "vary": VARY, **answer.headers}
     body = answer.body
     if len(body) >= SMALLEST_COMPRESSED_BYTES and accepts_brotli(request.headers.get("accept-encoding", "")):
         body = answer.compressed()
         headers["content-encoding"] = "br"
-    return Response(body, status_code=status, headers=headers, media_type=answer.media_type)
+    return Response(body, headers=headers, media_type=answer.media_type)
 
 
 def accepts_brotli(accept_encoding: str) -> bool:

@@ -121,8 +121,8 @@ def _export(request: Request, make: Callable[..., Answer]) -> Response:
     if found is None:
         query = read_query(text, served.words)
         paged = any(name in {"page", "per_page"} and value for name, value in read_pairs(text))
-        found = shared.answers.keep(served.token, key, make(served, query, everything=not paged))
-    return respond(request, found, tag)
+        found = shared.answers.keep(served.token, key, answer=make(served, query, everything=not paged))
+    return respond(request, found, tag=tag)
 
 
 @router.get(
@@ -136,7 +136,7 @@ def healthz() -> Response:
     return Response("ok\n", media_type="text/plain; charset=utf-8")
 
 
-def problem(status: int, title: str, detail: str, **more: str) -> Response:
+def problem(status: int, title: str, *, detail: str, **more: str) -> Response:
     """Return a problem document (RFC 9457)."""
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
     return Response(
@@ -149,7 +149,7 @@ def query_problem(error: QueryError) -> Response:
     return problem(
         422,
         "A parameter is not right",
-        str(error),
+        detail=str(error),
         field=error.field,
         value=error.value,
         expected=error.expected,

@@ -123,7 +123,7 @@ def rows_html(served: Served, selection: Selection) -> Markup:
         evidence = f"?{text}" if text else ""
         for number in missing:
             row = served.board.rows[number]
-            made[number] = row_html(row, selection.view, query.columns, evidence_query=evidence)
+            made[number] = row_html(row, selection.view, columns=query.columns, evidence_query=evidence)
     return Markup("".join([made[number] for number in selection.rows]))  # noqa: S704 - rows are templates' output
 
 
@@ -186,7 +186,7 @@ def _menu(
     counts: Mapping[Hashable, int],
 ) -> Menu:
     options = (
-        option(name, str(value), text, count=counts.get(value, 0), checked=value in chosen)
+        option(name, str(value), label=text, count=counts.get(value, 0), checked=value in chosen)
         for value, text in sorted(labels.items(), key=lambda item: item[1].casefold())
     )
     return Menu(name=name, label=label, chosen=len(chosen), options=_joined(options))
@@ -201,12 +201,12 @@ def _gpu_options(
     parts: list[str] = []
     for family in sorted(families | {c.family for c in catalogue.accelerators if c.id in query.gpu}):
         count = facets["family"].get(family, 0)
-        parts.append(option("gpu", family, family.upper(), count=count, checked=family in query.gpu))
+        parts.append(option("gpu", family, label=family.upper(), count=count, checked=family in query.gpu))
         parts.extend(
             option(
                 "gpu",
                 card.id,
-                card.name,
+                label=card.name,
                 count=facets["variant"].get(card.id, 0),
                 checked=card.id in query.gpu,
                 inner=True,
@@ -222,7 +222,7 @@ def _column_options(chosen: tuple[str, ...]) -> Markup:
     others = [key for key in COLUMNS if key not in chosen]
     rest = [key for key in others if key in DEFAULT_COLUMNS] + [k for k in others if k not in DEFAULT_COLUMNS]
     return _joined(
-        option("columns", key, COLUMNS[key].label, count=None, checked=key in chosen)
+        option("columns", key, label=COLUMNS[key].label, count=None, checked=key in chosen)
         for key in (*chosen, *rest)
     )
 
@@ -240,7 +240,7 @@ _option_labels: dict[tuple[str, str, str, bool], tuple[str, str]] = {}
 
 
 def option(
-    name: str, value: str, label: str, *, count: int | None, checked: bool, inner: bool = False
+    name: str, value: str, *, label: str, count: int | None, checked: bool, inner: bool = False
 ) -> str:
     """Return one choice of a filter as HTML. The parts that need escaping are escaped once and kept."""
     key = (name, value, label, inner)

@@ -54,14 +54,14 @@ class EvidencePage:
     back: str
 
 
-def render_evidence(served: Served, row: Row, query: OfferQuery, *, partial: bool) -> str:
+def render_evidence(served: Served, row: Row, *, query: OfferQuery, partial: bool) -> str:
     """Return the evidence page of a row, or the table row that htmx puts below it."""
-    page = evidence_page(served, row, query)
+    page = evidence_page(served, row, query=query)
     template = environment().get_template("_evidence_row.html" if partial else "evidence.html")
     return template.render(page=page)
 
 
-def evidence_page(served: Served, row: Row, query: OfferQuery) -> EvidencePage:
+def evidence_page(served: Served, row: Row, *, query: OfferQuery) -> EvidencePage:
     """Work out what the evidence of a row shows, with figures for the query's precision and weights."""
     offer, card, view = row.offer, row.accelerator, served.board.view(query)
     return EvidencePage(

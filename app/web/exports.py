@@ -25,7 +25,7 @@ _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 """Characters with which a spreadsheet begins a formula, or skips to one that follows."""
 
 
-def plain_values(row: Row, selection: Selection, columns: tuple[str, ...]) -> list[Value]:
+def plain_values(row: Row, selection: Selection, *, columns: tuple[str, ...]) -> list[Value]:
     """Return one row's values for programs: numbers as numbers, unknown as None, an empty text as None."""
     return [_plain(COLUMNS[key], row, selection) for key in columns]
 
@@ -86,7 +86,7 @@ def json_document(board: Board, selection: Selection, *, next_href: str) -> dict
 
 def _json_row(row: Row, selection: Selection, columns: tuple[str, ...]) -> dict[str, Any]:
     view = selection.view
-    values: dict[str, Any] = dict(zip(columns, plain_values(row, selection, columns), strict=True))
+    values: dict[str, Any] = dict(zip(columns, plain_values(row, selection, columns=columns), strict=True))
     values["flags"] = [flag.value for flag in row.flags]
     values["offer_id"] = row.stored.offer_id
     values["family"] = row.family

@@ -109,16 +109,20 @@ def _on_query_error(request: Request, error: Exception) -> Response:
 
 def _on_no_board(request: Request, error: Exception) -> Response:
     if _for_programs(request):
-        return api.problem(503, "The prices cannot be read", str(error))
-    return pages.sorry(request, 503, "The prices cannot be read right now.", f"The reason: {error}.")
+        return api.problem(503, "The prices cannot be read", detail=str(error))
+    return pages.sorry(
+        request, 503, sentence="The prices cannot be read right now.", hint=f"The reason: {error}."
+    )
 
 
 def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
     status, detail = error.status_code, str(error.detail)
     if _for_programs(request):
-        return api.problem(status, detail, f"{request.method} {request.url.path}: {detail}")
-    answer = pages.sorry(request, status, f"{detail}.", f"There is nothing at {request.url.path}.")
+        return api.problem(status, detail, detail=f"{request.method} {request.url.path}: {detail}")
+    answer = pages.sorry(
+        request, status, sentence=f"{detail}.", hint=f"There is nothing at {request.url.path}."
+    )
     answer.headers.update(error.headers or {})
     return answer
 
@@ -126,5 +130,5 @@ def _on_http_error(request: Request, error: Exception) -> Response:
 def _on_fault(request: Request, error: Exception) -> Response:
     log.error("A request failed: %s %s", request.method, request.url.path, exc_info=error)
     if _for_programs(request):
-        return api.problem(500, "Something broke here", "The fault has been logged.")
-    return pages.sorry(request, 500, "Something broke here.", "The fault has been logged.")
+        return api.problem(500, "Something broke here", detail="The fault has been logged.")
+    return pages.sorry(request, 500, sentence="Something broke here.", hint="The fault has been logged.")

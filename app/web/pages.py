@@ -47,8 +47,8 @@ def board(request: Request) -> Response:
             return RedirectResponse(link("/", query), status_code=303)
         headers = {"hx-push-url": link("/", query)} if part else {}
         body = render_board(served, query, partial=part).encode()
-        found = shared.answers.keep(served.token, key, Answer(body, HTML, headers))
-    return respond(request, found, tag)
+        found = shared.answers.keep(served.token, key, answer=Answer(body, HTML, headers))
+    return respond(request, found, tag=tag)
 
 
 def evidence(request: Request) -> Response:
@@ -61,10 +61,11 @@ def evidence(request: Request) -> Response:
     row = served.board.find(offer_id)
     if row is None:
         day = f" on {query.as_of}" if query.as_of else ""
-        return sorry(request, 404, f"There is no offer {offer_id}{day}.", "It may have been withdrawn.")
-    body = render_evidence(served, row, query, partial=wants_part(request)).encode()
+        sentence = f"There is no offer {offer_id}{day}."
+        return sorry(request, 404, sentence=sentence, hint="It may have been withdrawn.")
+    body = render_evidence(served, row, query=query, partial=wants_part(request)).encode()
     tag = etag(served.token, f"{wants_part(request)} {offer_id} {query_string(query)}")
-    return not_modified(request, tag) or respond(request, Answer(body, HTML), tag)
+    return not_modified(request, tag) or respond(request, Answer(body, HTML), tag=tag)
 
 
 def find_board(shared: Shared, text: str) -> Served:
@@ -75,7 +76,7 @@ def find_board(shared: Shared, text: str) -> Served:
     return shared.keeper.current() if day is None else shared.keeper.as_of(day)
 
 
-def sorry(request: Request, status: int, sentence: str, hint: str) -> Response:
+def sorry(request: Request, status: int, *, sentence: str, hint: str) -> Response:
     """Return a page, or its part for htmx, that says in a sentence what cannot be answered and what can."""
     name = "_error.html" if wants_part(request) else "error.html"
     html = environment().get_template(name).render(status=status, sentence=sentence, hint=hint)
@@ -84,12 +85,11 @@ def sorry(request: Request, status: int, sentence: str, hint: str) -> Response:
 
 def wrong_query(request: Request, error: QueryError) -> Response:
     """Return the page for a query that cannot be answered."""
-    return sorry(
-        request, 422, f"{error.field}: \u201c{error.value}\u201d is not right.", f"{error.expected}."
-    )
+    sentence = f"{error.field}: \u201c{error.value}\u201d is not right."
+    return sorry(request, 422, sentence=sentence, hint=f"{error.expected}.")
 
 
 def api_page(request: Request) -> Response:
     """Answer the page that says how programs ask, made from the OpenAPI document's own parameters."""
     html = environment().get_template("api.html").render(parameters=PARAMETERS, base=str(request.base_url))
-    return respond(request, Answer(html.encode(), HTML), etag("api", html))
+    return respond(request, Answer(html.encode(), HTML), tag=etag("api", html))

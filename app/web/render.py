@@ -81,9 +81,9 @@ def asset(name: str) -> str:
     return f"/static/{name}?v={__version__}.{stamp}"
 
 
-def row_html(row: Row, view: View, columns: tuple[str, ...], *, evidence_query: str) -> str:
+def row_html(row: Row, view: View, *, columns: tuple[str, ...], evidence_query: str) -> str:
     """Return one row of the table. `evidence_query` is the part of a link that figures depend on."""
-    cells = [cell(COLUMNS[key], row, view) for key in columns]
+    cells = [cell(COLUMNS[key], row, view=view) for key in columns]
     html: str = _row_macro()(row, cells, evidence_query, title(row))
     return html
 
@@ -99,7 +99,7 @@ def title(row: Row) -> str:
     return f"{words.provider_name(row.offer.provider)} {name}, {words.pricing(row.offer)}"
 
 
-def cell(column: Fact | Metric, row: Row, view: View) -> Cell:
+def cell(column: Fact | Metric, row: Row, *, view: View) -> Cell:
     """Return what a column shows for a row: a number, a text, or a dash with the reason."""
     if isinstance(column, Metric):
         return _metric_cell(column, row, view)
@@ -167,14 +167,15 @@ def headings(query: OfferQuery) -> list[Heading]:
         metric = column if isinstance(column, Metric) else None
         first = f"-{key}" if metric and metric.better == "higher" else key
         sorted_by = query.sort_key == key
+        priced = metric is not None and metric.unit.startswith("$")
         following = key if query.descending else f"-{key}"
         target = following if sorted_by else first
         pairs = [part for part in (rest, "" if target == DEFAULT_SORT else f"sort={target}") if part]
         found.append(
             Heading(
                 key=key,
-                label=column.label,
-                unit=unit(column, query),
+                label=metric.unit if priced and metric else column.label,
+                unit=_small_print(column, query, priced=priced),
                 meaning=f"{metric.meaning} It is {NATURE[metric.nature]}." if metric else "",
                 numeric=metric is not None or (isinstance(column, Fact) and column.numeric),
                 nature=metric.nature if metric and metric.nature in {"bound", "ratio"} else "",
@@ -185,8 +186,14 @@ def headings(query: OfferQuery) -> list[Heading]:
     return found
 
 
+def _small_print(column: Fact | Metric, query: OfferQuery, *, priced: bool) -> str:
+    """Return what stands under a heading: the unit and what it depends on, without what the heading says."""
+    text = unit(column, query)
+    return text.removeprefix(column.unit).removeprefix(", ") if priced else text
+
+
 def unit(column: Fact | Metric, query: OfferQuery) -> str:
-    """Return a column's unit with what it depends on: the precision, the weights, the baseline."""
+    """Return a column's unit with what it depends on: the precision, the weights."""
     if isinstance(column, Fact):
         return column.unit
     parts = [column.unit]

@@ -28,7 +28,7 @@ SERVICE: Final = {
     ServiceKind.INSTANCE: "instance",
     ServiceKind.POD: "pod",
     ServiceKind.SERVERLESS: "serverless",
-    ServiceKind.DEDICATED_DEPLOYMENT: "dedicated deployment",
+    ServiceKind.DEDICATED_DEPLOYMENT: "dedicated",
     ServiceKind.MARKETPLACE: "marketplace",
 }
 
@@ -80,7 +80,7 @@ def pricing(offer: Offer) -> str:
     low, high = offer.term_days_min, offer.term_days_max
     if low is not None or high is not None:
         days = [str(day) for day in dict.fromkeys((low, high)) if day is not None]
-        parts.append(f"{' to '.join(days)} days")
+        parts.append(f"{DASH.join(days)} days")
     if offer.tier:
         parts.append(offer.tier)
     return ", ".join(parts)
