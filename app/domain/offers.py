@@ -52,6 +52,13 @@ class PriceBasis(StrEnum):
 HOURS_PER_MONTH: Final = Decimal(730)
 """Hours of a billing month: 8,760 hours of a year over 12 (the rule most price tables print)."""
 
+_HOURS_PER_UNIT: Final = {
+    "second": Decimal(1) / 3600,
+    "minute": Decimal(1) / 60,
+    "hour": Decimal(1),
+    "month": HOURS_PER_MONTH,
+}
+
 MICROS_PER_USD: Final = 1_000_000
 
 
@@ -128,12 +135,7 @@ def hours_per_basis(basis: PriceBasis, *, term_days: int | None = None) -> Decim
             msg = f"a price for the {basis.value} needs the length of the term in days"
             raise ValueError(msg)
         return Decimal(term_days) * 24
-    return {
-        "second": Decimal(1) / 3600,
-        "minute": Decimal(1) / 60,
-        "hour": Decimal(1),
-        "month": HOURS_PER_MONTH,
-    }[unit]
+    return _HOURS_PER_UNIT[unit]
 
 
 def usd_per_hour_as_listed(offer: Offer) -> Decimal | None:

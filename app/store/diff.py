@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ class Added(NamedTuple):
     announced: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(NamedTuple):
     """What to do with one offer's prices: `ended` holds (new end, price id), the others what they say."""
 
     added: tuple[Added, ...] = ()
@@ -62,6 +60,10 @@ class Steps:
         return bool(self.added or self.ended or self.withdrawn)
 
 
+NOTHING: Final = Steps()
+"""What to do when the page asks what it asked before."""
+
+
 def price_steps(stored: Sequence[Stored], asked: Sequence[Asked], *, seen_at: int) -> Steps:
     """Return how to bring the stored prices to the asked ones; without any asked, they all end at `seen_at`.
 
@@ -69,6 +71,12 @@ def price_steps(stored: Sequence[Stored], asked: Sequence[Asked], *, seen_at: in
     without a date and several with one: the current one is the latest that has begun, so an old column left
     on the page after a change does not come back. Later ones are announcements, and end the one before them.
     """
+    if len(asked) == 1 and asked[0].starts_at == ALWAYS:
+        # Nearly every offer: one price without a date, new or unchanged. The rest finds the same, slowly.
+        if not stored:
+            return Steps((Added(asked[0], seen_at, None, announced=False),))
+        if _is_open_and_confirmed(stored) and _is_same(stored[0], asked[0].offer):
+            return NOTHING
     wanted = _wanted(stored, sorted(asked, key=_start), seen_at=seen_at)
     left = {price.valid_from: price for price in stored}
     added: list[Added] = []
@@ -107,6 +115,13 @@ def _wanted(stored: Sequence[Stored], asked: Sequence[Asked], *, seen_at: int) -
         Added(each, start, end, announced=start > seen_at)
         for each, start, end in zip(later, starts, ends, strict=False)
     ]
+
+
+def _is_open_and_confirmed(stored: Sequence[Stored]) -> bool:
+    """Tell whether there is one price only, which runs has been seen as the current one and has no end."""
+    first = stored[0]
+    is_confirmed = not first.announced or first.confirmed_at is not None
+    return len(stored) == 1 and first.valid_to is None and is_confirmed
 
 
 def _is_same(price: Stored, offer: Offer) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sys import intern
-from typing import TYPE_CHECKING, Any, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import and_, func, or_, select
 
@@ -17,10 +17,64 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Row, Select
+    from sqlalchemy import Column, ColumnElement, Connection, Row, Select
 
 GOOD_OUTCOMES: Final = (Outcome.PUBLISHED.value, Outcome.UNCHANGED.value)
 """Outcomes of a run after which its provider's offers are known to be right."""
+
+_TEXT_FIELDS: Final = (
+    "provider",
+    "sku",
+    "accelerator_as_written",
+    "accelerator",
+    "family",
+    "slice_of",
+    "service_kind",
+    "pricing_model",
+    "provider_term",
+    "tier",
+    "region",
+    "price_basis",
+    "currency",
+    "source_url",
+    "fragment",
+)
+_PLAIN_FIELDS: Final = (
+    "gpu_count",
+    "min_gpus",
+    "variant_assumed",
+    "term_days_min",
+    "term_days_max",
+    "memory_gb_as_written",
+    "assumptions",
+    "list_price",
+    "is_floor",
+)
+_PLAIN_FROM: Final = len(_TEXT_FIELDS)
+_STORED_FROM: Final = _PLAIN_FROM + len(_PLAIN_FIELDS)
+
+
+def _column(name: str) -> Column[Any]:
+    """Return the column that holds a field of an offer, whichever table that is in."""
+    return offer.c[name] if name in offer.c else price.c[name]
+
+
+_TEXT_COLUMNS: Final = tuple(_column(name) for name in _TEXT_FIELDS)
+_PLAIN_COLUMNS: Final = tuple(_column(name) for name in _PLAIN_FIELDS)
+_STORED_COLUMNS: Final = (
+    offer.c.id,
+    offer.c.first_seen_at,
+    offer.c.last_seen_at,
+    price.c.valid_from,
+    price.c.usd_micros_per_gpu_hour,
+    price.c.announced,
+    price.c.confirmed_at,
+    price.c.observed_at,
+    price.c.capture_sha256,
+)
+_BASES: Final = {each.value: each for each in PriceBasis}
+_PRICING: Final = {each.value: each for each in PricingModel}
+_KINDS: Final = {each.value: each for each in ServiceKind}
 
 _NEXT_COLUMNS: Final = (
     price.c.offer_id,
@@ -30,6 +84,15 @@ _NEXT_COLUMNS: Final = (
     price.c.usd_micros_per_gpu_hour,
     price.c.valid_from,
 )
+
+
+class _Context(NamedTuple):
+    """What reading one board shares between its rows."""
+
+    instant: datetime
+    good: Mapping[str, datetime]
+    coming: Mapping[int, NextPrice]
+    texts: dict[str, str]
 
 
 def data_version(connection: Connection) -> int:
@@ -45,13 +108,9 @@ def data_changed_at(connection: Connection) -> datetime | None:
 
 def offers_as_of(connection: Connection, instant: datetime) -> list[StoredOffer]:
     """Return every offer that had a price at an instant, with that price, ordered by id."""
-    good = last_good_runs(connection, instant)
-    coming = _next_prices(connection, instant)
-    stored = [
-        _stored_offer(row, good=good, coming=coming, instant=instant)
-        for row in connection.execute(_as_of(instant))
-    ]
-    stored.sort(key=lambda each: each.offer_id)
+    context = _context(connection, instant)
+    stored = [_stored_offer(row, context=context) for row in connection.execute(_as_of(instant)).all()]
+    stored.sort(key=attrgetter("offer_id"))
     return stored
 
 
@@ -60,9 +119,7 @@ def offer_by_id(connection: Connection, offer_id: int, instant: datetime) -> Sto
     row = connection.execute(_as_of(instant).where(offer.c.id == offer_id)).one_or_none()
     if row is None:
         return None
-    good = last_good_runs(connection, instant)
-    coming = _next_prices(connection, instant, offer_id=offer_id)
-    return _stored_offer(row, good=good, coming=coming, instant=instant)
+    return _stored_offer(row, context=_context(connection, instant, offer_id=offer_id))
 
 
 def offer_history(connection: Connection, offer_id: int) -> list[PriceStep]:
@@ -74,7 +131,7 @@ def offer_history(connection: Connection, offer_id: int) -> list[PriceStep]:
         .order_by(price.c.valid_from)
     )
     return [
-        PriceStep(**{**row, "price_basis": PriceBasis(row["price_basis"])})
+        PriceStep(**{**row, "price_basis": _BASES[row["price_basis"]]})
         for row in connection.execute(query).mappings()
     ]
 
@@ -97,6 +154,13 @@ def first_day(connection: Connection) -> datetime | None:
     return oldest
 
 
+def known_names(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the providers and the regions of all offers ever stored, each sorted: the names links use."""
+    providers = connection.execute(select(offer.c.provider).distinct().order_by(offer.c.provider))
+    regions = connection.execute(select(offer.c.region).distinct().order_by(offer.c.region))
+    return tuple(providers.scalars()), tuple(region for region in regions.scalars() if region)
+
+
 def holds_at(instant: datetime) -> ColumnElement[bool]:
     """Return the test that a price's half-open interval holds the instant.
 
@@ -110,44 +174,16 @@ def holds_at(instant: datetime) -> ColumnElement[bool]:
 def _as_of(instant: datetime) -> Select[Any]:
     """Return the query for the offers and their prices at an instant."""
     return (
-        select(
-            offer.c.id,
-            offer.c.provider,
-            offer.c.sku,
-            offer.c.accelerator_as_written,
-            offer.c.accelerator,
-            offer.c.family,
-            offer.c.gpu_count,
-            offer.c.min_gpus,
-            offer.c.pricing_model,
-            offer.c.service_kind,
-            offer.c.slice_of,
-            offer.c.variant_assumed,
-            offer.c.provider_term,
-            offer.c.tier,
-            offer.c.term_days_min,
-            offer.c.term_days_max,
-            offer.c.region,
-            offer.c.memory_gb_as_written,
-            offer.c.assumptions,
-            offer.c.first_seen_at,
-            offer.c.last_seen_at,
-            price.c.list_price,
-            price.c.price_basis,
-            price.c.currency,
-            price.c.is_floor,
-            price.c.source_url,
-            price.c.fragment,
-            price.c.usd_micros_per_gpu_hour,
-            price.c.valid_from,
-            price.c.announced,
-            price.c.confirmed_at,
-            price.c.observed_at,
-            price.c.capture_sha256,
-        )
+        select(*_TEXT_COLUMNS, *_PLAIN_COLUMNS, *_STORED_COLUMNS)
         .select_from(price.join(offer, offer.c.id == price.c.offer_id))
         .where(holds_at(instant))
     )
+
+
+def _context(connection: Connection, instant: datetime, *, offer_id: int | None = None) -> _Context:
+    """Return what the rows of one board share."""
+    coming = _next_prices(connection, instant, offer_id=offer_id)
+    return _Context(instant, last_good_runs(connection, instant), coming, {})
 
 
 def _next_prices(
@@ -173,68 +209,49 @@ def _next_price(row: Row[int, Any, str, str, int | None, datetime]) -> NextPrice
     return NextPrice(
         list_price=list_price,
         currency=currency,
-        price_basis=PriceBasis(price_basis),
+        price_basis=_BASES[price_basis],
         usd_micros_per_gpu_hour=micros,
         valid_from=valid_from,
     )
 
 
-def _same(text: str | None) -> str | None:
-    """Return one object for equal texts: most words of a board repeat on thousands of rows."""
-    return None if text is None else intern(text)
-
-
-def _stored_offer(
-    row: Row[Any], *, good: Mapping[str, datetime], coming: Mapping[int, NextPrice], instant: datetime
-) -> StoredOffer:
+def _stored_offer(row: Row[Any], *, context: _Context) -> StoredOffer:
     """Return the offer of a row of `_as_of`; nothing in it was learnt after the instant."""
-    last_good = good.get(row.provider, instant)
+    (
+        offer_id,
+        first_seen_at,
+        last_seen_at,
+        valid_from,
+        micros,
+        announced,
+        confirmed_at,
+        observed_at,
+        capture_sha256,
+    ) = row[_STORED_FROM:]
+    instant = context.instant
     return StoredOffer(
-        offer=_offer(row),
-        offer_id=row.id,
-        usd_micros_per_gpu_hour=row.usd_micros_per_gpu_hour,
-        price_valid_from=row.valid_from,
-        announced_since_page=row.announced and (row.confirmed_at is None or row.confirmed_at > instant),
-        first_seen_at=row.first_seen_at,
-        last_seen_at=min(row.last_seen_at, last_good, instant),
-        observed_at=row.observed_at,
-        capture_sha256=intern(row.capture_sha256),
-        next_price=coming.get(row.id),
+        offer=_offer(row, texts=context.texts),
+        offer_id=offer_id,
+        usd_micros_per_gpu_hour=micros,
+        price_valid_from=valid_from,
+        announced_since_page=announced and (confirmed_at is None or confirmed_at > instant),
+        first_seen_at=first_seen_at,
+        last_seen_at=min(last_seen_at, context.good.get(row[0], instant), instant),
+        observed_at=observed_at,
+        capture_sha256=context.texts.setdefault(capture_sha256, capture_sha256),
+        next_price=context.coming.get(offer_id),
     )
 
 
-def _offer(row: Row[Any]) -> Offer:
-    """Return the offer as its scraper read it, at the price of this row."""
-    return Offer(
-        provider=intern(row.provider),
-        sku=intern(row.sku),
-        accelerator_as_written=intern(row.accelerator_as_written),
-        accelerator=_same(row.accelerator),
-        family=_same(row.family),
-        gpu_count=row.gpu_count,
-        min_gpus=row.min_gpus,
-        list_price=row.list_price,
-        price_basis=PriceBasis(row.price_basis),
-        pricing_model=PricingModel(row.pricing_model),
-        service_kind=ServiceKind(row.service_kind),
-        source_url=intern(row.source_url),
-        fragment=intern(row.fragment),
-        currency=intern(row.currency),
-        slice_of=_same(row.slice_of),
-        variant_assumed=row.variant_assumed,
-        provider_term=intern(row.provider_term),
-        tier=intern(row.tier),
-        term_days_min=row.term_days_min,
-        term_days_max=row.term_days_max,
-        region=intern(row.region),
-        memory_gb_as_written=row.memory_gb_as_written,
-        is_floor=row.is_floor,
-        assumptions=tuple(intern(words) for words in row.assumptions),
-    )
+def _offer(row: Row[Any], *, texts: dict[str, str]) -> Offer:
+    """Return the offer as its scraper read it, at the price of this row.
 
-
-def known_names(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the providers and the regions of all offers ever stored, each sorted: the names links use."""
-    providers = connection.execute(select(offer.c.provider).distinct().order_by(offer.c.provider))
-    regions = connection.execute(select(offer.c.region).distinct().order_by(offer.c.region))
-    return tuple(providers.scalars()), tuple(region for region in regions.scalars() if region)
+    Most words of a board repeat on thousands of rows; `texts` keeps one object for each.
+    """
+    words = row[:_PLAIN_FROM]
+    fields: dict[str, Any] = dict(zip(_TEXT_FIELDS, map(texts.setdefault, words, words), strict=True))
+    fields.update(zip(_PLAIN_FIELDS, row[_PLAIN_FROM:_STORED_FROM], strict=True))
+    fields["price_basis"] = _BASES[fields["price_basis"]]
+    fields["pricing_model"] = _PRICING[fields["pricing_model"]]
+    fields["service_kind"] = _KINDS[fields["service_kind"]]
+    return Offer(**fields)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.offers import usd_micros_per_gpu_hour
-from app.store.types import to_json
+from app.store.types import texts_to_json
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -44,7 +44,7 @@ def words_of(each: Offer) -> tuple[Any, ...]:
 def words_row(words: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the same as the database drivers take it."""
     *plain, memory_gb, assumptions = words
-    return (*plain, _digits(memory_gb), to_json(assumptions))
+    return (*plain, _digits(memory_gb), texts_to_json(assumptions))
 
 
 def _digits(number: Decimal | None) -> str | None:
@@ -74,7 +74,7 @@ def offer_row(offer_id: int, key: str, each: Offer, *, seen_at: int) -> tuple[An
         each.term_days_max,
         each.region,
         _digits(each.memory_gb_as_written),
-        to_json(each.assumptions) if each.assumptions else "[]",
+        texts_to_json(each.assumptions),
         seen_at,
         seen_at,
         None,

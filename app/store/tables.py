@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from app.store.types import BIG_INTEGER, ExactDecimal, Flag, Json, UtcSeconds
+from app.store.types import BIG_INTEGER, ExactDecimal, Flag, Json, Texts, UtcSeconds
 
 metadata: Final = MetaData(
     naming_convention={
@@ -66,7 +66,7 @@ offer: Final = Table(
     Column("term_days_max", Integer),
     _text("region"),
     Column("memory_gb_as_written", ExactDecimal),
-    Column("assumptions", Json, nullable=False),
+    Column("assumptions", Texts, nullable=False),
     Column("first_seen_at", UtcSeconds, nullable=False),
     Column("last_seen_at", UtcSeconds, nullable=False),
     Column("closed_at", UtcSeconds),

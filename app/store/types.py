@@ -1,4 +1,8 @@
-"""How values stand in a column, the same on SQLite and PostgreSQL: UTC times, exact decimals, flags, JSON."""
+"""How values stand in a column, the same on SQLite and PostgreSQL: UTC times, exact decimals, flags, JSON.
+
+Reading a board turns hundreds of thousands of values, so what turns a value back is a plain cached function
+that SQLAlchemy calls directly (`result_processor`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, Boolean, Integer, Text
@@ -13,11 +18,15 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy.engine import Dialect
     from sqlalchemy.types import TypeEngine
 
 BIG_INTEGER: Final = BigInteger().with_variant(Integer(), "sqlite")
 """A 64-bit integer: a STRICT table of SQLite knows it only under the name INTEGER."""
+
+_FLAGS: Final = {0: False, 1: True, None: None}
 
 
 def to_seconds(instant: datetime) -> int:
@@ -33,15 +42,38 @@ def from_seconds(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-@lru_cache(maxsize=65536)
-def to_decimal(text: str) -> Decimal:
-    """Return the decimal of its text; cached because prices repeat."""
-    return Decimal(text)
-
-
 def to_json(value: Any) -> str:
     """Return JSON with sorted keys and no spaces, so that equal values have equal text."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+@lru_cache(maxsize=4096)
+def texts_to_json(texts: tuple[str, ...]) -> str:
+    """Return texts as a JSON list; cached because most offers of a provider share their assumptions."""
+    return to_json(texts)
+
+
+@lru_cache(maxsize=8192)
+def _time(seconds: int | None) -> datetime | None:
+    """Return a stored time."""
+    return None if seconds is None else from_seconds(seconds)
+
+
+@lru_cache(maxsize=65536)
+def _decimal(digits: str | None) -> Decimal | None:
+    """Return a stored decimal; cached because prices repeat."""
+    return None if digits is None else Decimal(digits)
+
+
+@lru_cache(maxsize=4096)
+def _texts(text: str | None) -> tuple[str, ...] | None:
+    """Return stored texts, each one object however often it is read."""
+    return None if text is None else tuple(intern(each) for each in json.loads(text))
+
+
+def _json(text: str | None) -> Any:
+    """Return stored JSON."""
+    return None if text is None else json.loads(text)
 
 
 class UtcSeconds(TypeDecorator[datetime]):
@@ -59,10 +91,10 @@ class UtcSeconds(TypeDecorator[datetime]):
         del dialect
         return None if value is None else to_seconds(value)
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
-        """Turn seconds into an aware time."""
-        del dialect
-        return None if value is None else from_seconds(value)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None]:
+        """Return what turns seconds into an aware time."""
+        del dialect, coltype
+        return _time
 
 
 class ExactDecimal(TypeDecorator[Decimal]):
@@ -76,10 +108,27 @@ class ExactDecimal(TypeDecorator[Decimal]):
         del dialect
         return None if value is None else f"{value:f}"
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> Decimal | None:
-        """Turn digits into a decimal."""
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Decimal | None]:
+        """Return what turns digits into a decimal."""
+        del dialect, coltype
+        return _decimal
+
+
+class Texts(TypeDecorator[tuple[str, ...]]):
+    """A tuple of texts as a JSON list in text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[str, ...] | None, dialect: Dialect) -> Any:
+        """Turn texts into JSON."""
         del dialect
-        return None if value is None else to_decimal(value)
+        return None if value is None else texts_to_json(value)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], tuple[str, ...] | None]:
+        """Return what turns JSON into texts."""
+        del dialect, coltype
+        return _texts
 
 
 class Flag(TypeDecorator[bool]):
@@ -98,10 +147,10 @@ class Flag(TypeDecorator[bool]):
             return None
         return int(value) if dialect.name == "sqlite" else value
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> bool | None:
-        """Turn 0 and 1 back into a flag."""
-        del dialect
-        return None if value is None else bool(value)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], bool | None] | None:
+        """Return what turns 0 and 1 back into a flag; PostgreSQL's driver gives flags already."""
+        del coltype
+        return _FLAGS.__getitem__ if dialect.name == "sqlite" else None
 
 
 class Json(TypeDecorator[Any]):
@@ -120,6 +169,4 @@ class Json(TypeDecorator[Any]):
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> Any:
         """Read JSON from text where the database has no JSON of its own."""
-        if value is None or dialect.name == "postgresql":
-            return value
-        return json.loads(value)
+        return value if dialect.name == "postgresql" else _json(value)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import bindparam, case, delete, func, insert, literal, or_, select, type_coerce, update
 
 from app.domain.offers import offer_key
-from app.store.diff import ALWAYS, Asked, Stored, price_steps
+from app.store.diff import ALWAYS, NOTHING, Asked, Stored, price_steps
 from app.store.rows import WORDS, offer_row, price_row, words_of, words_row
 from app.store.tables import data_version, offer, price
 from app.store.types import BIG_INTEGER, UtcSeconds, from_seconds, to_seconds
@@ -99,8 +99,7 @@ def publish(
     changes = _Changes(run_id, seen_at, _next_id(connection, offer), _next_id(connection, price))
     result = _compare(changes, wanted, known=known, stored=stored)
     _write(connection, changes)
-    listed = (offer.c.provider == provider) & offer.c.closed_at.is_(None)
-    connection.execute(update(offer).where(listed).values(last_seen_at=from_seconds(seen_at)))
+    _mark_seen(connection, provider, from_seconds(seen_at))
     return result
 
 
@@ -156,8 +155,8 @@ def _known_offers(connection: Connection, provider: str) -> Mapping[str, _Known]
         *(offer.c[name] for name in WORDS),
     ).where(offer.c.provider == provider)
     return {
-        key: _Known(offer_id, last_seen_at, closed_at, (*words, tuple(assumptions)))
-        for key, offer_id, last_seen_at, closed_at, *words, assumptions in connection.execute(query)
+        key: _Known(offer_id, last_seen_at, closed_at, tuple(words))
+        for key, offer_id, last_seen_at, closed_at, *words in connection.execute(query)
     }
 
 
@@ -253,15 +252,18 @@ def _note_prices(
 ) -> bool:
     """Note what has to happen to one offer's prices, and tell whether any of them is another one."""
     steps = price_steps(stored, asked, seen_at=changes.seen_at)
+    if steps is NOTHING:
+        return False
     for added in steps.added:
         row = price_row(
             changes.next_price_id, offer_id, added, run_id=changes.run_id, seen_at=changes.seen_at
         )
         changes.next_price_id += 1
         changes.prices.append(row)
-    changes.ended += steps.ended
-    changes.withdrawn += [(price_id,) for price_id in steps.withdrawn]
-    changes.confirmed += [(changes.seen_at, price_id) for price_id in steps.confirmed]
+    if stored:
+        changes.ended += steps.ended
+        changes.withdrawn += [(price_id,) for price_id in steps.withdrawn]
+        changes.confirmed += [(changes.seen_at, price_id) for price_id in steps.confirmed]
     return steps.is_change
 
 
@@ -278,6 +280,15 @@ def _write(connection: Connection, changes: _Changes) -> None:
     _run(connection, words, changes.words)
     _run(connection, insert(offer), changes.offers)
     _run(connection, insert(price), changes.prices)
+
+
+def _mark_seen(connection: Connection, provider: str, seen_at: datetime) -> None:
+    """Move the time on every offer the provider lists; new ones have it already."""
+    connection.execute(
+        update(offer)
+        .where(offer.c.provider == provider, offer.c.closed_at.is_(None), offer.c.last_seen_at != seen_at)
+        .values(last_seen_at=seen_at)
+    )
 
 
 def _run(connection: Connection, statement: UpdateBase, rows: Sequence[tuple[Any, ...]]) -> None:
