@@ -16,7 +16,8 @@ from app.web.state import link, read_pairs, read_query
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.domain.query import OfferQuery, QueryError
+    from app.domain.columns import export_columns
+from app.domain.query import OfferQuery, QueryError
     from app.web.boards import Served
     from app.web.shared import Shared
 
@@ -81,7 +82,9 @@ def offers_csv(request: Request) -> Response:
     """Give the rows of the same query as the page, in the same order; all of them unless a page is named."""
 
     def make(served: Served, query: OfferQuery, *, everything: bool) -> Answer:
-        text = csv_text(served.board, served.board.select(query, everything=everything))
+        selection = served.board.select(query, everything=everything)
+        rows = (served.board.rows[number] for number in selection.rows)
+        text = csv_text(rows, selection.view, columns=export_columns(query.columns))
         day = query.as_of or served.words.today
         name = f'attachment; filename="inferprice-{day}.csv"'
         return Answer(text.encode(), CSV, {"content-disposition": name})

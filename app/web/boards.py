@@ -18,6 +18,7 @@ from app.domain.providers import load_providers
 from app.domain.query import OfferQuery, Vocabulary, make_vocabulary
 from app.domain.rows import Flag
 from app.store import queries
+from app.store.session import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +149,7 @@ class BoardKeeper:
         return served
 
     def _read(self, now: datetime) -> Served:
-        with self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             version = queries.data_version(connection)
             key = (version, f"{now:%Y%m%d%H}")
             if self._current is not None and self._key == key and not self._current.outage:
@@ -171,7 +172,7 @@ class BoardKeeper:
     def _load_past(self, day: date, version: int, current: Served) -> Served:
         instant = last_second_of(day)
         try:
-            with self._engine.connect() as connection:
+            with reading(self._engine) as connection:
                 stored = queries.offers_as_of(connection, instant)
         except SQLAlchemyError as error:
             raise NoBoardError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.domain.metrics import METRICS, Metric
 from app.web import words
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from app.domain.query import OfferQuery
     from app.domain.rows import Row
     from app.web.boards import Served
+
+
+HOURLY_FACTOR: Final = {
+    "second": "3600 s",
+    "minute": "60 min",
+    "month": "1/730",
+    "term": "1/hours of the term",
+}
+"""What brings a printed figure to one hour, by the unit it is printed for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +121,8 @@ def _worked(metric: Metric, row: Row, view: View, query: OfferQuery) -> Worked:
 
 def _working(metric: Metric, row: Row, view: View, value: Decimal) -> str:
     """Return the formula with the numbers in it: what is multiplied, then what it is divided by."""
+    if metric.nature == "price":
+        return f"{_from_printed(metric, row)} = {words.exact(value)} {metric.unit}"
     above = [_term(operand, row, view) for operand in metric.numerator]
     below = [_term(operand, row, view) for operand in metric.denominator]
     above += [words.exact(metric.scale)] if metric.scale != 1 else []
@@ -121,6 +132,20 @@ def _working(metric: Metric, row: Row, view: View, value: Decimal) -> str:
     if below:
         text += over + (below[0] if len(below) == 1 else f"({times.join(below)})")
     return f"{text} = {words.exact(value)} {metric.unit}"
+
+
+def _from_printed(metric: Metric, row: Row) -> str:
+    """Return how the price of one GPU, or of the instance, follows from the figure as printed."""
+    offer = row.offer
+    text = f"{offer.list_price} {words.BASIS[offer.price_basis]}"
+    factor = HOURLY_FACTOR.get(offer.price_basis.value.partition("_")[2])
+    text += f" \N{MULTIPLICATION SIGN} {factor}" if factor else ""
+    for_instance = metric.key == "usd_per_instance_hour"
+    if offer.price_basis.is_per_instance and not for_instance:
+        text += f" \N{DIVISION SIGN} {offer.gpu_count} GPUs"
+    if for_instance and not offer.price_basis.is_per_instance:
+        text += f" \N{MULTIPLICATION SIGN} {offer.gpu_count} GPUs"
+    return text
 
 
 def _term(operand: Operand, row: Row, view: View) -> str:

@@ -15,7 +15,10 @@ from app.web import words
 from app.web.render import NATURE, unit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from app.domain.board import Board, Selection
+    from app.domain.metrics import View
     from app.domain.query import OfferQuery
     from app.domain.rows import Row
 
@@ -25,32 +28,29 @@ _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 """Characters with which a spreadsheet begins a formula, or skips to one that follows."""
 
 
-def plain_values(row: Row, selection: Selection, *, columns: tuple[str, ...]) -> list[Value]:
+def plain_values(row: Row, view: View, *, columns: tuple[str, ...]) -> list[Value]:
     """Return one row's values for programs: numbers as numbers, unknown as None, an empty text as None."""
-    return [_plain(COLUMNS[key], row, selection) for key in columns]
+    return [_plain(COLUMNS[key], row, view) for key in columns]
 
 
-def _plain(column: Fact | Metric, row: Row, selection: Selection) -> Value:
-    value = column.value(row, selection.view) if isinstance(column, Metric) else column.get(row)
+def _plain(column: Fact | Metric, row: Row, view: View) -> Value:
+    value = column.value(row, view) if isinstance(column, Metric) else column.get(row)
     if isinstance(value, Decimal):
         return float(value)
     return None if value == "" else value
 
 
-def csv_text(board: Board, selection: Selection) -> str:
-    """Return the selection as CSV: a header of column keys, whose names end in their unit, then the rows."""
-    columns = export_columns(selection.query.columns)
+def csv_text(rows: Iterable[Row], view: View, *, columns: tuple[str, ...]) -> str:
+    """Return rows as CSV: a header of column keys, whose names end in their unit, then a line for each row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(columns)
-    for number in selection.rows:
-        row = board.rows[number]
-        writer.writerow([_csv_cell(COLUMNS[key], row, selection) for key in columns])
+    writer.writerows([_csv_cell(COLUMNS[key], row, view) for key in columns] for row in rows)
     return out.getvalue()
 
 
-def _csv_cell(column: Fact | Metric, row: Row, selection: Selection) -> str | int:
-    value = column.value(row, selection.view) if isinstance(column, Metric) else column.get(row)
+def _csv_cell(column: Fact | Metric, row: Row, view: View) -> str | int:
+    value = column.value(row, view) if isinstance(column, Metric) else column.get(row)
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -80,13 +80,13 @@ def json_document(board: Board, selection: Selection, *, next_href: str) -> dict
         "per_page": query.per_page,
         "next": next_href or None,
         "columns": [describe(key, query) for key in columns],
-        "rows": [_json_row(board.rows[number], selection, columns) for number in selection.rows],
+        "rows": [json_row(board.rows[number], selection.view, columns=columns) for number in selection.rows],
     }
 
 
-def _json_row(row: Row, selection: Selection, columns: tuple[str, ...]) -> dict[str, Any]:
-    view = selection.view
-    values: dict[str, Any] = dict(zip(columns, plain_values(row, selection, columns=columns), strict=True))
+def json_row(row: Row, view: View, *, columns: tuple[str, ...]) -> dict[str, Any]:
+    """Return one row as JSON: the columns by key, then what only programs need."""
+    values: dict[str, Any] = dict(zip(columns, plain_values(row, view, columns=columns), strict=True))
     values["flags"] = [flag.value for flag in row.flags]
     values["offer_id"] = row.stored.offer_id
     values["family"] = row.family

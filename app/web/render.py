@@ -125,7 +125,7 @@ _SAID: Final[Mapping[str, Callable[[Row], Cell]]] = {
 def _fact_cell(column: Fact, row: Row) -> Cell:
     value = column.get(row)
     if value is None or value == "":
-        return Cell("unknown", words.DASH, why="not stated by the provider")
+        return Cell("unknown" if column.numeric else "unstated", words.DASH, why="not stated on the page")
     if isinstance(value, bool):
         return Cell("text", "yes" if value else "no")
     if column.key == "form_factor":
