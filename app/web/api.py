@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from app.domain.columns import export_columns
 from app.web.answers import Answer, etag, not_modified, respond
 from app.web.exports import csv_text, json_bytes, json_document
 from app.web.pages import find_board
@@ -16,8 +17,7 @@ from app.web.state import link, read_pairs, read_query
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.domain.columns import export_columns
-from app.domain.query import OfferQuery, QueryError
+    from app.domain.query import OfferQuery, QueryError
     from app.web.boards import Served
     from app.web.shared import Shared
 

@@ -41,7 +41,7 @@ def _plain(column: Fact | Metric, row: Row, view: View) -> Value:
 
 
 def csv_text(rows: Iterable[Row], view: View, *, columns: tuple[str, ...]) -> str:
-    """Return rows as CSV: a header of column keys, whose names end in their unit, then a line for each row."""
+    """Return rows as CSV: a header of column keys, whose names end in their unit, then a line a row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(columns)
