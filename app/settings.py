@@ -1,0 +1,114 @@
+"""What can be set from outside: one frozen object, read once from the environment."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+import platformdirs
+from pydantic import AliasChoices, Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from app import __version__
+
+PROJECT_URL = "https://inferprice.pages.dev/"
+
+
+class SettingsError(ValueError):
+    """An environment variable that cannot be used: which, what it says, and what would be right."""
+
+
+class Settings(BaseSettings):
+    """The settings of one process. Each is `INFERPRICE_` and its name, but for `DATABASE_URL`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="INFERPRICE_",
+        frozen=True,
+        extra="ignore",
+        use_attribute_docstrings=True,
+        env_ignore_empty=True,
+    )
+
+    home: Path = Field(default_factory=lambda: platformdirs.user_data_path("inferprice", appauthor=False))
+    """Folder of the embedded database and the archive of fetched pages; the platform's data folder by default."""
+
+    database_address: str = Field(
+        default="", validation_alias=AliasChoices("DATABASE_URL", "INFERPRICE_DATABASE_URL")
+    )
+    """`sqlite:///...` or `postgresql://...`; by default a SQLite file in the home folder."""
+
+    host: str = "127.0.0.1"
+    """Address that `serve` listens on."""
+
+    port: int = Field(default=8000, ge=1, le=65535)
+    """Port that `serve` listens on."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """What is worth a log line."""
+
+    enabled_sources: Annotated[tuple[str, ...], NoDecode] = ()
+    """Sources to read although they are off by default, with commas; read their terms first."""
+
+    user_agent: str = f"InferPrice/{__version__} (+{PROJECT_URL})"
+    """How fetches introduce themselves; name an address where you can be reached."""
+
+    fetch_delay_s: float = Field(default=2.0, ge=0, le=600)
+    """Seconds between two requests to one host."""
+
+    fetch_timeout_s: float = Field(default=30.0, gt=0, le=600)
+    """Seconds a request may take as a whole."""
+
+    max_body_bytes: int = Field(default=20_000_000, ge=1_000, le=1_000_000_000)
+    """Largest page that is read, counted after decompression."""
+
+    @field_validator("database_address")
+    @classmethod
+    def _known_database(cls, value: str) -> str:
+        """Name the driver of a PostgreSQL address, and refuse any other kind of database."""
+        for prefix in ("postgres://", "postgresql://"):
+            if value.startswith(prefix):
+                return f"postgresql+psycopg://{value.removeprefix(prefix)}"
+        if value and not value.startswith(("postgresql+psycopg://", "sqlite://")):
+            raise ValueError("begin it with sqlite:/// or postgresql://")
+        return value
+
+    @field_validator("enabled_sources", mode="before")
+    @classmethod
+    def _names(cls, value: object) -> object:
+        """Read a list with commas."""
+        return (
+            tuple(name.strip() for name in value.split(",") if name.strip())
+            if isinstance(value, str)
+            else value
+        )
+
+    @cached_property
+    def database_url(self) -> str:
+        """Return the database's address; the embedded one when none is set."""
+        return self.database_address or f"sqlite:///{self.home / 'inferprice.db'}"
+
+    @property
+    def archive(self) -> Path:
+        """Return the folder of fetched pages."""
+        return self.home / "archive"
+
+
+def load_settings() -> Settings:
+    """Read the environment; raises SettingsError naming each variable that cannot be used."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise SettingsError("\n".join(_sentence(dict(each)) for each in error.errors())) from None
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _sentence(fault: dict[str, object]) -> str:
+    place = fault["loc"]
+    name = str(place[0]) if isinstance(place, tuple) and place else "settings"
+    variable = name if name.isupper() else f"INFERPRICE_{name.upper()}"
+    # An address may hold a password, which belongs in no message.
+    value = re.sub(r"//[^@/]*@", "//...@", str(fault["input"]))
+    return f"{variable}: '{value}' is not right: {str(fault['msg']).removeprefix('Value error, ')}"
