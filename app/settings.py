@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run time
 from typing import Annotated, Literal
 
 import platformdirs
@@ -32,7 +32,7 @@ class Settings(BaseSettings):
     )
 
     home: Path = Field(default_factory=lambda: platformdirs.user_data_path("inferprice", appauthor=False))
-    """Folder of the embedded database and the archive of fetched pages; the platform's data folder by default."""
+    """Folder of the embedded database and of the archive; the platform's data folder by default."""
 
     database_address: str = Field(
         default="", validation_alias=AliasChoices("DATABASE_URL", "INFERPRICE_DATABASE_URL")
