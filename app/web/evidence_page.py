@@ -121,6 +121,8 @@ def _worked(metric: Metric, row: Row, view: View, query: OfferQuery) -> Worked:
 
 def _working(metric: Metric, row: Row, view: View, value: Decimal) -> str:
     """Return the formula with the numbers in it: what is multiplied, then what it is divided by."""
+    if metric.nature == "specification" and len(metric.numerator) == 1:
+        return f"{words.exact(value)} {metric.unit}, as published"
     if metric.nature == "price":
         return f"{_from_printed(metric, row)} = {words.exact(value)} {metric.unit}"
     above = [_term(operand, row, view) for operand in metric.numerator]
@@ -143,7 +145,7 @@ def _from_printed(metric: Metric, row: Row) -> str:
     for_instance = metric.key == "usd_per_instance_hour"
     if offer.price_basis.is_per_instance and not for_instance:
         text += f" \N{DIVISION SIGN} {offer.gpu_count} GPUs"
-    if for_instance and not offer.price_basis.is_per_instance:
+    if for_instance and not offer.price_basis.is_per_instance and offer.gpu_count > 1:
         text += f" \N{MULTIPLICATION SIGN} {offer.gpu_count} GPUs"
     return text
 
