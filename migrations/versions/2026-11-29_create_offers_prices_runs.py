@@ -82,7 +82,7 @@ def _create_offer() -> None:
         sa.Column("term_days_max", sa.Integer()),
         _text("region"),
         sa.Column("memory_gb_as_written", sa.Text()),
-        sa.Column("assumptions", JSON, nullable=False),
+        _text("assumptions"),
         sa.Column("first_seen_at", BIG, nullable=False),
         sa.Column("last_seen_at", BIG, nullable=False),
         sa.Column("closed_at", BIG),
