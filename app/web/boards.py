@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -21,7 +21,7 @@ from app.store import queries
 from app.store.session import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from sqlalchemy import Engine
 
@@ -43,6 +43,11 @@ class NoBoardError(Exception):
 RENDERED_VIEWS: Final = 4
 """Sets of columns and figures for which a board keeps its rendered rows."""
 
+KEPT_PARTS: Final = 64
+"""Parts of pages that a board keeps beside its rows."""
+
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
@@ -60,6 +65,7 @@ class Served:
     oldest: datetime | None
     all_stale: bool
     _rendered: OrderedDict[OfferQuery, dict[int, str]] = field(default_factory=OrderedDict)
+    _parts: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
     def rendered(self, shown: OfferQuery) -> dict[int, str]:
         """Return the rows rendered so far for what `shown` says of columns and figures, by row number."""
@@ -68,6 +74,15 @@ class Served:
             found = self._rendered[shown] = {}
             while len(self._rendered) > RENDERED_VIEWS:
                 self._rendered.popitem(last=False)
+        return found
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return a part of pages that holds for the whole board, made when first asked for."""
+        found: T | None = self._parts.get(key)
+        if found is None:
+            found = self._parts[key] = make()
+            while len(self._parts) > KEPT_PARTS:
+                self._parts.popitem(last=False)
         return found
 
 
