@@ -115,8 +115,8 @@ def parse(page: Page) -> Parsed:
     tables = _by_region(gpu_grids, above)
     rows = [row for region, (grid, block) in tables.items() for row in _read_rows(grid, block, region)]
     _compare_regions(rows)
-    blocks = [_block(grid, above) for grid in (*gpu_grids, *cpu_grids)]
-    findings = [*check_leftovers(root, blocks), *map(_cpu_left_out, cpu_grids), *_unknown_regions(tables)]
+    read = [part for grid in (*gpu_grids, *cpu_grids) for part in (grid.header, grid.body)]
+    findings = [*check_leftovers(root, read), *map(_cpu_left_out, cpu_grids), *_unknown_regions(tables)]
     names = {row.name: _name(row) for row in rows}
     findings.extend(finding for named in names.values() for finding in named.findings)
     findings.extend(finding for row in rows for finding in _row_findings(row))

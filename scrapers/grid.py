@@ -64,35 +64,38 @@ def children(node: LexborNode) -> list[LexborNode]:
 
 
 def text_nodes(node: LexborNode) -> Iterator[tuple[LexborNode, str]]:
-    """Yield every piece of visible text under a node with the element it stands in."""
+    """Yield every piece of visible text under a node with the element it stands in.
+
+    Pieces with nothing but a comment between them are one: some frameworks put comments inside a number.
+    """
+    parent: LexborNode | None = None
+    pieces: list[str] = []
     for piece in node.traverse(include_text=True):
-        parent = piece.parent
-        if piece.tag == "-text" and parent is not None and parent.tag not in _NOT_TEXT:
-            yield parent, piece.text_content or ""
+        if piece.is_comment_node:
+            continue
+        above = piece.parent if piece.is_text_node else None
+        if parent is not None and (above is None or above.mem_id != parent.mem_id):
+            yield parent, "".join(pieces)
+            parent, pieces = None, []
+        text = piece.text_content if above is not None and above.tag not in _NOT_TEXT else None
+        if text and (pieces or not text.isspace()):
+            parent = above
+            pieces.append(text)
+    if parent is not None:
+        yield parent, "".join(pieces)
 
 
 def words(node: LexborNode) -> str:
     """Return the text of a cell on one line, with a space wherever an element begins or ends.
 
-    The space is what keeps `4<b>1</b>` from becoming 41; a comment between two pieces adds none, because
-    some frameworks put comments inside a number. A superscript's digits come with a caret (`4 ^1`).
+    The space is what keeps `4<b>1</b>` from becoming 41. A superscript's digits get a caret (`4 ^1`).
     """
-    pieces: list[str] = []
-    last_parent: int | None = None
-    for piece in node.traverse(include_text=True):
-        if piece.tag == "-comment":
-            continue
-        if piece.tag != "-text":
-            last_parent = None
-            continue
-        parent = piece.parent
-        if parent is None or parent.tag in _NOT_TEXT:
-            continue
-        text = piece.text_content or ""
-        caret = "^" if parent.tag == "sup" and text.strip()[:1].isdigit() else ""
-        pieces.append(text if parent.mem_id == last_parent else f" {caret}{text.strip() if caret else text}")
-        last_parent = parent.mem_id
-    return one_line("".join(pieces))
+    pieces = (f"^{text.strip()}" if _is_mark(parent, text) else text for parent, text in text_nodes(node))
+    return one_line(" ".join(pieces))
+
+
+def _is_mark(parent: LexborNode, text: str) -> bool:
+    return parent.tag == "sup" and text.strip()[:1].isdigit()
 
 
 def find_grids(root: LexborNode, first_titles: Collection[str]) -> list[Grid]:

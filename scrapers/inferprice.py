@@ -87,7 +87,7 @@ def _cell(row: Mapping[str, str], column: str, line: int, read: Callable[[str], 
     """Read one cell, or say which cell of which line cannot be read."""
     try:
         return read(row[column].strip())
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, ParseError):
         raise ParseError(
             "unreadable_cell", f"Line {line} has a cell that cannot be read.", column=column, text=row[column]
         ) from None

@@ -36,15 +36,20 @@ def name_accelerator(
         return Named(accelerator=found.accelerator, family=found.family, slice_of=found.slice_of)
     if not found.known:
         finding = _unknown(name, provider, found.reason)
-    elif memory_gb is not None and found.family is not None and not _any_accepts(found.family, memory_gb):
+    elif memory_gb is not None and _contradicts(name, provider, memory_gb):
         finding = _memory_mismatch(name, found.reason, memory_gb)
     else:
         finding = _no_variant(name, found.reason)
     return Named(accelerator=None, family=found.family, findings=(finding,))
 
 
-def _any_accepts(family: str, memory_gb: Decimal) -> bool:
-    return any(member.accepts_memory(memory_gb) for member in load_catalogue().family_members(family))
+def _contradicts(name: str, provider: str, memory_gb: Decimal) -> bool:
+    """Tell whether the memory is a size of nothing that the name alone can mean."""
+    catalogue = load_catalogue()
+    found = resolve(name, context=provider)
+    alone = catalogue.get(found.accelerator or "")
+    variants = catalogue.family_members(found.family or "") if alone is None else (alone,)
+    return bool(variants) and not any(variant.accepts_memory(memory_gb) for variant in variants)
 
 
 def _unknown(name: str, provider: str, reason: str) -> Finding:

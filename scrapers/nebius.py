@@ -94,7 +94,8 @@ def parse(page: Page) -> Parsed:
     """
     root = read_document(page.body)
     tables, findings = _tables(root)
-    findings.extend(check_leftovers(root, [table.block for table in tables.values()]))
+    read = [part for table in tables.values() for part in (table.grid.header, table.grid.body)]
+    findings.extend(check_leftovers(root, read))
     on_demand = _read_rows(tables[ON_DEMAND_HEADING])
     spot = _read_rows(tables[SPOT_HEADING])
     findings.extend(_compare(on_demand, spot))

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from app.domain.accelerators import load_catalogue
+from app.domain.aliases import SOCKETS
 from app.domain.findings import Finding, Level
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
 from scrapers.base import Expect, Page, Parsed, ParseError, Request, Scraper
@@ -79,7 +81,7 @@ def parse(page: Page) -> Parsed:
         new_offers, new_findings = _gpu_type(entry, page.url)
         offers.extend(new_offers)
         findings.extend(new_findings)
-    findings.extend(_clouds_swapped(offers))
+    findings.extend((*_clouds_swapped(offers), *_dear_slices(offers)))
     return Parsed(offers=tuple(offers), findings=tuple(findings))
 
 
@@ -183,14 +185,20 @@ def _gpu_type(entry: Mapping[str, Any], url: str) -> tuple[list[Offer], list[Fin
 
 
 def _names_disagree(entry: Mapping[str, Any], named: Named) -> Iterator[Finding]:
-    """Hold the run when the words of the family we take the id for are not in the display name."""
-    shown = set(re.findall(r"[a-z0-9]+", entry["displayName"].casefold())) | {"rtx"}  # "PRO 6000 MIG 24GB"
-    if named.family is not None and not set(named.family.split("-")) <= shown:
+    """Hold the run when the display name lacks the family we take the id for, or tells another socket."""
+    shown = set(re.findall(r"[a-z0-9]+", entry["displayName"].casefold()))
+    family = set((named.family or "").split("-")) - {
+        "",
+        "rtx",
+    }  # "PRO 6000 MIG 24GB" leaves the first word out
+    accelerator = load_catalogue().get(named.accelerator or "")
+    sockets = {socket for socket in SOCKETS for word in shown if re.fullmatch(rf"{socket}[2-6]?", word)}
+    if not family <= shown or (accelerator is not None and sockets - {accelerator.form_factor}):
         yield Finding(
             code="names_disagree",
             level=Level.HOLD,
             sentence="The id and the display name of a GPU type do not name one GPU.",
-            evidence={"id": entry["id"], "displayName": entry["displayName"], "family": named.family},
+            evidence={"id": entry["id"], "displayName": entry["displayName"], "family": named.family or ""},
         )
 
 
@@ -210,6 +218,19 @@ def _clouds_swapped(offers: list[Offer]) -> Iterator[Finding]:
             sentence="Most GPUs cost more in the community cloud than in the secure one.",
             evidence={"dearer": str(dearer), "in_both": str(len(both))},
         )
+
+
+def _dear_slices(offers: list[Offer]) -> Iterator[Finding]:
+    """Hold the run when a slice costs more than its card plausibly may; a slice has no band of its own."""
+    for offer in offers:
+        card = load_catalogue().get(offer.slice_of or "")
+        if card is not None and offer.list_price > card.usd_per_gpu_hour_max:
+            yield Finding(
+                code="slice_above_card",
+                level=Level.HOLD,
+                sentence="A part of a GPU costs more than the whole plausibly does.",
+                evidence={"id": offer.sku, "price": str(offer.list_price), "card": card.id},
+            )
 
 
 def _offer(entry: Mapping[str, Any], cloud: Cloud, *, named: Named, url: str) -> Offer:

@@ -120,7 +120,9 @@ def test_no_trap_is_an_offer(provider: str) -> None:
     with path.open(encoding="utf-8", newline="") as file:
         traps = {row["item_as_written"] for row in csv.DictReader(file)}
     offers = SCRAPERS[provider].parse(shared_page(provider)).offers
-    assert not {offer.sku for offer in offers} & (traps - {row["offer_name_as_written"] for row in golden_rows(provider)})
+    assert not {offer.sku for offer in offers} & (
+        traps - {row["offer_name_as_written"] for row in golden_rows(provider)}
+    )
     assert all(offer.gpu_count in {1, 4, 8} for offer in offers)
 
 
@@ -155,7 +157,9 @@ def test_a_stored_page_fulfils_what_its_scraper_expects(provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("body", [b"", b"null", b"[]", b"<html></html>", b"\xff\xfe", b"{}", b"Access denied"])
+@pytest.mark.parametrize(
+    "body", [b"", b"null", b"[]", b"<html></html>", b"\xff\xfe", b"{}", b"Access denied"]
+)
 def test_a_page_of_another_kind_is_refused(provider: str, body: bytes) -> None:
     source = our_page(provider)
     with pytest.raises(ParseError):
