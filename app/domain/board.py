@@ -164,8 +164,9 @@ class Board:
         """Count each facet's values under all filters but its own; a count does not depend on the order."""
         facets: dict[str, Mapping[Hashable, int]] = {}
         for name in FACETS:
-            own = "gpu" if name in {"variant", "family"} else name
-            others = [(part, *wanted) for part, wanted in filters.items() if part != own]
+            # Choosing a GPU also lifts the rule that hides announced ones, so neither counts against it.
+            own = {"gpu", "announced"} if name in {"variant", "family"} else {name}
+            others = [(part, *wanted) for part, wanted in filters.items() if part not in own]
             key = (name, *((part, values) for part, values, _ in others))
             found = self._counts.get(key)
             if found is None:
@@ -192,7 +193,7 @@ class Board:
             best: dict[PairKey, tuple[int, int]] = {}
             for row in self.rows:
                 micros = row.stored.usd_micros_per_gpu_hour
-                if row.offer.accelerator != baseline or row.offer.is_floor or micros is None:
+                if row.offer.accelerator != baseline or row.offer.is_floor or not micros:
                     continue
                 key, candidate = pair_key(row.offer), (row.offer.min_gpus, micros)
                 best[key] = min(best.get(key, candidate), candidate)

@@ -140,22 +140,25 @@ def hours_per_basis(basis: PriceBasis, *, term_days: int | None = None) -> Decim
 
 def usd_per_hour_as_listed(offer: Offer) -> Decimal | None:
     """Return dollars per hour for what the printed figure covers, or None when it is not in dollars."""
-    if offer.currency != "USD":
-        return None
-    unit = offer.price_basis.value.partition("_")[2]
-    if unit == "second":
-        return offer.list_price * 3600
-    if unit == "minute":
-        return offer.list_price * 60
-    return offer.list_price / hours_per_basis(offer.price_basis, term_days=offer.term_days_max)
+    return _usd_per_hour(offer, times=1)
 
 
 def usd_per_instance_hour(offer: Offer) -> Decimal | None:
     """Return dollars for the whole instance for one hour, or None when the price is not in dollars."""
-    listed = usd_per_hour_as_listed(offer)
-    if listed is None or offer.price_basis.is_per_instance:
-        return listed
-    return listed * offer.gpu_count
+    return _usd_per_hour(offer, times=1 if offer.price_basis.is_per_instance else offer.gpu_count)
+
+
+def _usd_per_hour(offer: Offer, *, times: int) -> Decimal | None:
+    """Multiply before the one division, so that a price written per GPU equals the same per instance."""
+    if offer.currency != "USD":
+        return None
+    amount = offer.list_price * times
+    unit = offer.price_basis.value.partition("_")[2]
+    if unit == "second":
+        return amount * 3600
+    if unit == "minute":
+        return amount * 60
+    return amount / hours_per_basis(offer.price_basis, term_days=offer.term_days_max)
 
 
 def usd_micros_per_gpu_hour(offer: Offer) -> int | None:

@@ -22,6 +22,8 @@ DEFAULT_SORT: Final = "usd_per_tbs_hour"
 DEFAULT_PER_PAGE: Final = 100
 MAX_PER_PAGE: Final = 1000
 MAX_TEXT_LENGTH: Final = 200
+MAX_DECIMALS: Final = 9
+MAX_NAMES_LISTED: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +79,17 @@ class QueryError(ValueError):
 
 
 Names = Mapping[str, str]
-"""Allowed names by their folded form."""
+"""Allowed names by themselves and by their folded form."""
 
 
 def fold(names: Iterable[str]) -> Names:
-    """Return names by their folded form, so that a look-up ignores case."""
-    return MappingProxyType({name.casefold(): str(name) for name in names})
+    """Return names by themselves and folded: a look-up ignores case, except where case tells two apart.
+
+    Of several that fold to one form the first stands under it, unless the form is itself a name.
+    """
+    exact = {str(name): str(name) for name in names}
+    folded = {name.casefold(): name for name in reversed(exact)}
+    return MappingProxyType({**folded, **exact})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,17 +121,26 @@ def make_vocabulary(
 
 def _one_of(field_name: str, value: str, names: Names) -> str:
     """Return the allowed name that equals `value` but for case; else say which ones come close."""
-    text = value.strip().casefold()
-    found = names.get(text)
+    text = value.strip()
+    found = names.get(text) or names.get(text.casefold())
     if found is not None:
         return found
-    close = get_close_matches(text, names, n=3, cutoff=0.5)
+    close = [names[name] for name in _close_names(text.casefold(), names)]
     if close:
-        raise QueryError(field_name, value, f"did you mean {' or '.join(names[name] for name in close)}?")
-    listed = sorted(names.values())[:12]
-    more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
-    known = f"use one of {', '.join(listed)}{more}" if names else "there is none to choose from yet"
-    raise QueryError(field_name, value, known)
+        raise QueryError(field_name, value, f"did you mean {' or '.join(dict.fromkeys(close))}?")
+    known = sorted(set(names.values()))
+    rest = len(known) - MAX_NAMES_LISTED
+    listed = ", ".join(known[:MAX_NAMES_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+    expected = f"use one of {listed}" if known else "there is none to choose from yet"
+    raise QueryError(field_name, value, expected)
+
+
+def _close_names(text: str, names: Names) -> list[str]:
+    """Return a few names that begin with the text, the shortest first; else those that look like it."""
+    longer = sorted(
+        (name for name in names if text and name.startswith(text)), key=lambda name: (len(name), name)
+    )
+    return longer[:3] or get_close_matches(text, names, n=3, cutoff=0.5)
 
 
 def _whole(field_name: str, value: str, *, low: int, high: int) -> int:
@@ -148,6 +164,9 @@ def _decimal(field_name: str, value: str, *, low: Decimal, high: Decimal) -> Dec
         raise QueryError(field_name, value, expected) from error
     if not number.is_finite() or not low <= number <= high or "_" in text:
         raise QueryError(field_name, value, expected)
+    exponent = number.as_tuple().exponent
+    if isinstance(exponent, int) and exponent < -MAX_DECIMALS:  # 1e-999999999 would be a gigabyte of zeros
+        raise QueryError(field_name, value, f"give at most {MAX_DECIMALS} decimals")
     return Decimal(_plain(number))
 
 

@@ -1,0 +1,303 @@
+"""Works a board out the slow and obvious way, with loops and exact fractions, to hold the fast one to.
+
+Nothing of `app.domain.board`, `bitsets`, `columns` or `metrics` is used: only the facts of the accelerators
+and the plain records. Formulas are those of the article of 2026-11-02 and of issue 2.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fractions import Fraction
+
+from app.domain.accelerators import Accelerator, load_catalogue
+from app.domain.listing import StoredOffer
+from app.domain.offers import Offer
+from app.domain.query import OfferQuery
+
+Number = Fraction | None
+PairOf = tuple[object, ...]
+
+HOURS = {
+    "second": Fraction(1, 3600),
+    "minute": Fraction(1, 60),
+    "hour": Fraction(1),
+    "month": Fraction(8760, 12),
+}
+FACETS = ("family", "variant", "provider", "pricing", "service", "form_factor", "region", "gpu_count")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a board must answer: the ids of all rows in order, and how often each choice would be met."""
+
+    ids: tuple[int, ...]
+    facets: dict[str, dict[object, int]]
+
+    def page(self, number: int, per_page: int) -> tuple[int, ...]:
+        return self.ids[(number - 1) * per_page : number * per_page]
+
+
+def card_of(offer: Offer) -> Accelerator | None:
+    return load_catalogue().get(offer.accelerator) if offer.accelerator else None
+
+
+def family_of(offer: Offer) -> str | None:
+    card = card_of(offer)
+    return card.family if card else offer.family
+
+
+def instance_usd(offer: Offer) -> Number:
+    """Dollars of the whole instance for one hour, exactly."""
+    if offer.currency != "USD":
+        return None
+    scope, _, unit = offer.price_basis.value.partition("_")
+    hours = Fraction(offer.term_days_max or 0) * 24 if unit == "term" else HOURS[unit]
+    return Fraction(offer.list_price) / hours * (1 if scope == "instance" else offer.gpu_count)
+
+
+def gpu_usd(offer: Offer) -> Number:
+    """Dollars of one GPU for one hour, to the micro-dollar, a half going to the even one."""
+    whole = instance_usd(offer)
+    return None if whole is None else Fraction(round(whole / offer.gpu_count * 1_000_000), 1_000_000)
+
+
+def comparable_usd(offer: Offer) -> Number:
+    """The same, where figures may be derived from it: not from a floor, not from a slice of a card."""
+    return None if offer.is_floor or offer.slice_of else gpu_usd(offer)
+
+
+def pair_of(offer: Offer) -> PairOf:
+    return (
+        offer.provider,
+        offer.service_kind,
+        offer.pricing_model,
+        offer.tier,
+        offer.term_days_min,
+        offer.term_days_max,
+    )
+
+
+def baseline_prices(offers: Iterable[Offer], baseline: str | None) -> dict[PairOf, Fraction]:
+    """For each set of terms: the baseline's price at the smallest minimum, of several the lowest."""
+    found: dict[PairOf, list[tuple[int, Fraction]]] = {}
+    for offer in offers:
+        usd = gpu_usd(offer)
+        if offer.accelerator == baseline and baseline and usd and not offer.is_floor:
+            found.setdefault(pair_of(offer), []).append((offer.min_gpus, usd))
+    return {pair: min(prices)[1] for pair, prices in found.items()}
+
+
+def ratio(above: Iterable[Number], below: Iterable[Number] = ()) -> Number:
+    """Product over product; one unknown makes it unknown."""
+    result = Fraction(1)
+    for value in above:
+        if value is None:
+            return None
+        result *= value
+    for value in below:
+        if value is None:
+            return None
+        result /= value
+    return result
+
+
+def figures(offer: Offer, query: OfferQuery, *, baselines: dict[PairOf, Fraction]) -> dict[str, Number]:
+    """Every derived figure of an offer, each formula written out."""
+    card = card_of(offer)
+    base = load_catalogue().get(query.baseline) if query.baseline else None
+    usd = comparable_usd(offer)
+    weights = Fraction(query.weights_gb)
+    bandwidth = Fraction(card.bandwidth_tb_s) if card else None
+    base_bandwidth = Fraction(base.bandwidth_tb_s) if base else None
+    memory = Fraction(card.memory_gb) if card else None
+    tflops = card.dense_tflops.get(query.precision) if card else None
+    pflops = None if tflops is None else Fraction(tflops) / 1000
+    return {
+        "usd_per_gpu_hour": gpu_usd(offer),
+        "usd_per_instance_hour": instance_usd(offer),
+        "usd_per_tbs_hour": ratio([usd], [bandwidth]),
+        "usd_per_pflop_hour": ratio([usd], [pflops]),
+        "usd_per_gb_hour": ratio([usd], [memory]),
+        "ops_per_byte": ratio([pflops, Fraction(1000)], [bandwidth]),
+        "decode_ceiling_tokens_per_s": ratio([bandwidth, Fraction(1000)], [weights]),
+        "usd_per_mtok_at_ceiling": ratio([usd, Fraction(1000), weights], [bandwidth, Fraction(3600)]),
+        "breakeven_multiple": ratio([bandwidth], [base_bandwidth]),
+        "price_multiple": ratio([usd], [baselines.get(pair_of(offer))]),
+        "memory_gb": memory,
+        "instance_memory_gb": ratio([memory, Fraction(offer.gpu_count)]),
+        "memory_bandwidth_tb_s": bandwidth,
+        "dense_pflops": pflops,
+        "tdp_w": Fraction(card.tdp_w) if card and card.tdp_w is not None else None,
+    }
+
+
+def flags(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: datetime) -> list[str]:
+    """The warnings of a row, the gravest first."""
+    offer = stored.offer
+    checks = {
+        "dearer_per_tbs": is_trap(offer, [each.offer for each in everything]),
+        "stale": instant - stored.last_seen_at > timedelta(hours=48),
+        "assumed": offer.variant_assumed,
+        "announced": stored.announced_since_page,
+        "change_announced": stored.next_price is not None,
+        "floor": offer.is_floor,
+        "min_quantity": offer.min_gpus > 1,
+        "managed": offer.service_kind.value in {"serverless", "dedicated_deployment"},
+        "slice": offer.slice_of is not None,
+        "unknown_accelerator": card_of(offer) is None and offer.slice_of is None,
+    }
+    return [name for name, holds in checks.items() if holds]
+
+
+def is_trap(offer: Offer, everything: Iterable[Offer]) -> bool:
+    """The article's trap: cheaper by the hour than a sibling card on the same terms, dearer per TB/s."""
+    card, usd = card_of(offer), gpu_usd(offer)
+    if card is None or not usd or offer.is_floor:
+        return False
+    for other in everything:
+        sibling, price = card_of(other), gpu_usd(other)
+        if sibling is None or not price or other.is_floor or sibling is card:
+            continue
+        if sibling.family != card.family or pair_of(other) != pair_of(offer):
+            continue
+        if price > usd and price / Fraction(sibling.bandwidth_tb_s) < usd / Fraction(card.bandwidth_tb_s):
+            return True
+    return False
+
+
+def facts(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: datetime) -> dict[str, object]:
+    """Every column that is read rather than worked out, as it sorts: texts without case, unknown as None."""
+    offer, card = stored.offer, card_of(stored.offer)
+    texts = {
+        "provider": offer.provider,
+        "sku": offer.sku,
+        "accelerator": offer.accelerator,
+        "accelerator_as_written": offer.accelerator_as_written,
+        "currency": offer.currency,
+        "price_basis": offer.price_basis.value,
+        "pricing_model": offer.pricing_model.value,
+        "service_kind": offer.service_kind.value,
+        "tier": offer.tier,
+        "region": offer.region,
+        "form_factor": card.form_factor if card else None,
+        "valid_from": stored.price_valid_from.strftime("%Y-%m-%d"),
+        "flags": " ".join(flags(stored, everything, instant=instant)),
+        "source_url": offer.source_url,
+        "fragment": offer.fragment,
+    }
+    folded: dict[str, object] = {name: text.casefold() if text else None for name, text in texts.items()}
+    return folded | {
+        "gpu_count": offer.gpu_count,
+        "min_gpus": offer.min_gpus,
+        "list_price": offer.list_price,
+        "term_days_min": offer.term_days_min,
+        "term_days_max": offer.term_days_max,
+        "form_factor_assumed": offer.variant_assumed,
+        "memory_gb_as_written": offer.memory_gb_as_written,
+    }
+
+
+def usual_order(stored: StoredOffer) -> tuple[object, ...]:
+    """The order of rows whose figures are equal: provider, GPU, terms, SKU."""
+    offer = stored.offer
+    return (
+        offer.provider,
+        offer.accelerator or "~",
+        offer.accelerator_as_written,
+        offer.pricing_model.value,
+        offer.tier,
+        offer.region,
+        offer.gpu_count,
+        offer.term_days_min or 0,
+        offer.sku,
+        stored.offer_id,
+    )
+
+
+def filters(query: OfferQuery) -> dict[str, Callable[[Offer], bool]]:
+    """Each filter of a query by the facet it stands for; an announced card shows only when asked for."""
+
+    def has_gpu(offer: Offer) -> bool:
+        if query.gpu:
+            return offer.accelerator in query.gpu or family_of(offer) in query.gpu
+        card = card_of(offer)
+        return card is None or card.status != "announced"
+
+    def has_text(offer: Offer) -> bool:
+        card = card_of(offer)
+        said = [offer.provider, offer.sku, offer.accelerator or "", offer.accelerator_as_written]
+        said += [card.name if card else "", offer.region, offer.tier, offer.provider_term]
+        said += [offer.pricing_model.value, offer.service_kind.value]
+        return all(any(word in text.casefold() for text in said) for word in query.q.casefold().split())
+
+    def has_memory(offer: Offer) -> bool:
+        card = card_of(offer)
+        return query.min_memory_gb is None or (card is not None and card.memory_gb >= query.min_memory_gb)
+
+    def has_form(offer: Offer) -> bool:
+        card = card_of(offer)
+        return not query.form_factor or (card is not None and card.form_factor in query.form_factor)
+
+    return {
+        "gpu": has_gpu,
+        "provider": lambda offer: not query.provider or offer.provider in query.provider,
+        "pricing": lambda offer: not query.pricing or offer.pricing_model.value in query.pricing,
+        "service": lambda offer: not query.service or offer.service_kind.value in query.service,
+        "form_factor": has_form,
+        "region": lambda offer: not query.region or offer.region in query.region,
+        "gpu_count": lambda offer: (query.min_gpus or 0) <= offer.gpu_count <= (query.max_gpus or 10**9),
+        "memory": has_memory,
+        "q": has_text,
+    }
+
+
+def facet_values(offer: Offer) -> dict[str, object]:
+    card = card_of(offer)
+    return {
+        "family": family_of(offer),
+        "variant": offer.accelerator,
+        "provider": offer.provider,
+        "pricing": offer.pricing_model.value,
+        "service": offer.service_kind.value,
+        "form_factor": card.form_factor if card else None,
+        "region": offer.region or None,
+        "gpu_count": offer.gpu_count,
+    }
+
+
+def count_facets(everything: Sequence[StoredOffer], query: OfferQuery) -> dict[str, dict[object, int]]:
+    """How many rows each choice would give with all the other filters as they are."""
+    tests = filters(query)
+    counts: dict[str, dict[object, int]] = {}
+    for facet in FACETS:
+        own = "gpu" if facet in {"family", "variant"} else facet
+        found = Counter({facet_values(each.offer)[facet]: 0 for each in everything})
+        for each in everything:
+            if all(holds(each.offer) for name, holds in tests.items() if name != own):
+                found[facet_values(each.offer)[facet]] += 1
+        counts[facet] = {value: number for value, number in found.items() if value is not None}
+    return counts
+
+
+def answer(everything: Sequence[StoredOffer], query: OfferQuery, *, instant: datetime) -> Answer:
+    """Answer a query: every matching row in order, unknown last both ways, equal ones in the usual order."""
+    tests = filters(query)
+    matching = [each for each in everything if all(holds(each.offer) for holds in tests.values())]
+    matching.sort(key=usual_order)
+    baselines = baseline_prices([each.offer for each in everything], query.baseline)
+    key = query.sort.removeprefix("-")
+
+    def value(each: StoredOffer) -> object:
+        known = figures(each.offer, query, baselines=baselines)
+        return known[key] if key in known else facts(each, everything, instant=instant)[key]
+
+    values = {each.offer_id: value(each) for each in matching}
+    known = [each for each in matching if values[each.offer_id] is not None]
+    unknown = [each for each in matching if values[each.offer_id] is None]
+    groups: dict[object, list[StoredOffer]] = {}
+    for each in known:
+        groups.setdefault(values[each.offer_id], []).append(each)
+    ordered = sorted(groups, reverse=query.sort.startswith("-"))  # type: ignore[type-var]  # one kind a column
+    ids = [each.offer_id for group in ordered for each in groups[group]] + [each.offer_id for each in unknown]
+    return Answer(tuple(ids), count_facets(everything, query))
