@@ -46,12 +46,19 @@ def utc(day: int, hour: int = 12, *, month: int = 11, year: int = 2026) -> datet
 
 
 def publish_offers(
-    engine: Engine, offers: Sequence[Offer], *, observed_at: datetime = DAY, provider: str = "acme"
+    engine: Engine,
+    offers: Sequence[Offer],
+    *,
+    observed_at: datetime = DAY,
+    provider: str = "acme",
+    source: str | None = None,
 ) -> PublishResult:
     """Publish offers of one provider in a run of their own, as a page read at that time would."""
     with writing(engine) as connection:
         slot = observed_at.isoformat()
-        run_id = claim_slot(connection, source=provider, slot=slot, provider=provider, now=observed_at)
+        run_id = claim_slot(
+            connection, source=source or provider, slot=slot, provider=provider, now=observed_at
+        )
         assert run_id is not None, f"{provider} was already read at {slot}"
         result = publish(
             connection,

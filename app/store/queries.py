@@ -106,10 +106,15 @@ def data_changed_at(connection: Connection) -> datetime | None:
     return changed_at
 
 
-def offers_as_of(connection: Connection, instant: datetime) -> list[StoredOffer]:
-    """Return every offer that had a price at an instant, with that price, ordered by id."""
+def offers_as_of(
+    connection: Connection, instant: datetime, *, provider: str | None = None
+) -> list[StoredOffer]:
+    """Return every offer, or one provider's, that had a price at an instant, with it, ordered by id."""
+    query = _as_of(instant)
+    if provider is not None:
+        query = query.where(offer.c.provider == provider)
     context = _context(connection, instant)
-    stored = [_stored_offer(row, context=context) for row in connection.execute(_as_of(instant)).all()]
+    stored = [_stored_offer(row, context=context) for row in connection.execute(query).all()]
     stored.sort(key=attrgetter("offer_id"))
     return stored
 

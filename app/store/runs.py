@@ -10,6 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from app.domain.findings import Finding, Level
 from app.store.plain import offer_from_plain, offer_to_plain
+from app.store.queries import GOOD_OUTCOMES
 from app.store.records import Capture, HeldOffers, Outcome, Run, State
 from app.store.tables import capture, finding, quarantine, scrape_run
 
@@ -30,7 +31,14 @@ _RUN_COLUMNS: Final = (
 )
 
 
-def claim_slot(connection: Connection, *, source: str, slot: str, provider: str, now: datetime) -> int | None:
+def claim_slot(
+    connection: Connection,
+    *,
+    source: str,
+    slot: str,
+    provider: str,
+    now: datetime,
+) -> int | None:
     """Return the id of a new run, or None when another has, or had, this source's slot.
 
     The unique pair of source and slot decides, so any number of schedulers on one database scrape once.
@@ -90,13 +98,18 @@ def record_findings(connection: Connection, run_id: int, findings: Iterable[Find
             "run_id": run_id,
             "code": each.code,
             "level": each.level.value,
-            "sentence": each.sentence,
-            "evidence": dict(each.evidence),
+            "sentence": _storable(each.sentence),
+            "evidence": {name: _storable(text) for name, text in each.evidence.items()},
         }
         for each in findings
     ]
     if rows:
         connection.execute(insert(finding), rows)
+
+
+def _storable(text: str) -> str:
+    """Return a text without what PostgreSQL cannot hold: a finding must be kept whatever was on the page."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def record_capture(
@@ -155,6 +168,18 @@ def last_runs(connection: Connection) -> Mapping[str, Run]:
     latest = select(func.max(scrape_run.c.id)).group_by(scrape_run.c.provider)
     query = select(*_RUN_COLUMNS).where(scrape_run.c.id.in_(latest))
     return {row["provider"]: _run(row) for row in connection.execute(query).mappings()}
+
+
+def last_good_run(connection: Connection, provider: str) -> Run | None:
+    """Return the run that the provider's offers are from, or None when it was never read well."""
+    query = (
+        select(*_RUN_COLUMNS)
+        .where(scrape_run.c.provider == provider, scrape_run.c.outcome.in_(GOOD_OUTCOMES))
+        .order_by(scrape_run.c.observed_at.desc(), scrape_run.c.id.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else _run(row)
 
 
 def run_of_slot(connection: Connection, *, source: str, slot: str) -> Run | None:

@@ -1,0 +1,77 @@
+"""Decide on offers that a check held: publish them as of when they were read, or leave them out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.ingest.read import Reading
+from app.ingest.run import RunOutcome, publish_reading
+from app.store import runs, session
+from app.store.records import Outcome, State
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Engine
+
+    from app.store.records import HeldOffers
+
+
+class QuarantineError(ValueError):
+    """Held offers that cannot be decided on; the message is a sentence that says why."""
+
+
+def approve(engine: Engine, quarantine_id: int, *, because: str, now: datetime) -> RunOutcome:
+    """Publish held offers as of when they were read, and note why; a later good run makes that impossible.
+
+    Raises QuarantineError for a number that is not there or was decided on.
+    """
+    with session.writing(engine) as connection:
+        held = _undecided(connection, quarantine_id)
+        run_id, observed_at = held.run.run_id, held.run.observed_at or held.run.started_at
+        reading = Reading(offers=held.offers, captures=held.captures)
+        ended = publish_reading(
+            connection, run_id, provider=held.provider, reading=reading, observed_at=observed_at
+        )
+        runs.record_findings(connection, run_id, ended.findings)
+        if ended.result is None:
+            return replace(ended, run_id=run_id)
+        runs.decide(connection, quarantine_id, state=State.APPROVED, because=because, now=now)
+        sentence = f"{ended.sentence} Approved: {because}"
+        runs.finish_run(
+            connection,
+            run_id,
+            outcome=Outcome.PUBLISHED,
+            sentence=sentence,
+            now=now,
+            observed_at=observed_at,
+            offers_count=len(held.offers),
+        )
+        return replace(ended, sentence=sentence, run_id=run_id, quarantine_id=quarantine_id)
+
+
+def reject(engine: Engine, quarantine_id: int, *, because: str, now: datetime) -> RunOutcome:
+    """Note that held offers are not to be published, and why; raises QuarantineError as `approve` does."""
+    with session.writing(engine) as connection:
+        held = _undecided(connection, quarantine_id)
+        runs.decide(connection, quarantine_id, state=State.REJECTED, because=because, now=now)
+    return RunOutcome(
+        provider=held.provider,
+        outcome=Outcome.QUARANTINED,
+        sentence=f"The {len(held.offers)} offers of {held.provider} stay unpublished. Rejected: {because}",
+        run_id=held.run.run_id,
+        quarantine_id=quarantine_id,
+    )
+
+
+def _undecided(connection: Connection, quarantine_id: int) -> HeldOffers:
+    """Return held offers that are still to be decided on, or raise QuarantineError."""
+    held = runs.quarantine_by_id(connection, quarantine_id)
+    if held is None:
+        raise QuarantineError(f"There are no held offers with the number {quarantine_id}.")
+    if held.state is not State.HELD:
+        raise QuarantineError(
+            f"The held offers {quarantine_id} were {held.state.value} before: {held.because}"
+        )
+    return held

@@ -1,0 +1,245 @@
+"""One run of one source: archive what came, read it, and publish all of it, hold all of it, or refuse it."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import DataError, IntegrityError
+
+from app.domain.findings import Finding, Level
+from app.ingest.archive import store_body
+from app.ingest.checked import hold
+from app.ingest.read import Reading, read_pages
+from app.store import runs, session
+from app.store.queries import offers_as_of
+from app.store.records import Capture, Outcome
+from app.store.write import OlderRunError, PublishError, PublishResult, publish
+from scrapers.base import Page, Request, Scraper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from sqlalchemy import Connection, Engine
+
+    from app.domain.offers import Offer
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer to one request of a source, with what is kept of it beside its page."""
+
+    request: Request
+    page: Page
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """How one run of one provider ended; `outcome` is None when nothing was tried; `sentence` says why."""
+
+    provider: str
+    outcome: Outcome | None
+    sentence: str
+    findings: tuple[Finding, ...] = ()
+    run_id: int | None = None
+    quarantine_id: int | None = None
+    result: PublishResult | None = None
+
+
+def run_pages(
+    engine: Engine,
+    archive: Path,
+    *,
+    scraper: Scraper,
+    pages: Sequence[Page],
+    slot: str,
+    now: datetime,
+) -> RunOutcome:
+    """Claim a slot and run a source on pages that are at hand; the first half of `scrape` is in `sources`."""
+    run_id = claim(engine, scraper.provider, slot=slot, now=now)
+    if run_id is None:
+        return already(scraper.provider, slot)
+    answers = [Answer(request=Request(url=page.url), page=page) for page in pages]
+    return run_answers(engine, archive, scraper=scraper, answers=answers, run_id=run_id, now=now)
+
+
+def claim(engine: Engine, provider: str, *, slot: str, now: datetime) -> int | None:
+    """Return the id of a run that has the provider's slot to itself, or None when it is taken."""
+    with session.writing(engine) as connection:
+        return runs.claim_slot(connection, source=provider, slot=slot, provider=provider, now=now)
+
+
+def already(provider: str, slot: str) -> RunOutcome:
+    """Return the outcome of a run whose slot is taken."""
+    return RunOutcome(
+        provider=provider, outcome=None, sentence=f"{provider} has already been read for {slot}."
+    )
+
+
+def run_answers(
+    engine: Engine,
+    archive: Path,
+    *,
+    scraper: Scraper,
+    answers: Sequence[Answer],
+    run_id: int,
+    now: datetime,
+) -> RunOutcome:
+    """Archive the answers of a claimed run, read them, and settle what becomes of the offers."""
+    _keep(engine, archive, answers=answers, run_id=run_id)
+    pages = [answer.page for answer in answers]
+    observed_at = max((page.fetched_at for page in pages), default=now)
+    with session.reading(engine) as connection:
+        previous = previous_offers(connection, scraper.provider, source=scraper.provider, instant=observed_at)
+    reading = read_pages(scraper, pages, previous=previous)
+    with session.writing(engine) as connection:
+        return settle(
+            connection,
+            run_id,
+            provider=scraper.provider,
+            reading=reading,
+            observed_at=observed_at,
+            now=now,
+        )
+
+
+def _keep(engine: Engine, archive: Path, *, answers: Sequence[Answer], run_id: int) -> None:
+    """Archive bodies and note each answer, in its own transaction: a failed run is worth reading again."""
+    with session.writing(engine) as connection:
+        for answer in answers:
+            page = answer.page
+            capture = Capture(
+                sha256=store_body(archive, page.body),
+                url=answer.request.url,
+                fetched_at=page.fetched_at,
+                status=answer.status,
+                headers=answer.headers,
+                content_type=page.content_type,
+                size_bytes=len(page.body),
+            )
+            runs.record_capture(
+                connection,
+                run_id,
+                capture,
+                method=answer.request.method,
+                request_sha256=request_sha256(answer.request),
+            )
+
+
+def request_sha256(request: Request) -> str:
+    """Return the hash of a request's body, empty for a request without one."""
+    return hashlib.sha256(request.body).hexdigest() if request.body else ""
+
+
+def previous_offers(
+    connection: Connection, provider: str, *, source: str, instant: datetime
+) -> tuple[Offer, ...]:
+    """Return the provider's offers before a run, when they are from the same source, else none to compare."""
+    last = runs.last_good_run(connection, provider)
+    if last is None or last.source != source:
+        return ()
+    return tuple(each.offer for each in offers_as_of(connection, instant, provider=provider))
+
+
+def settle(
+    connection: Connection,
+    run_id: int,
+    *,
+    provider: str,
+    reading: Reading,
+    observed_at: datetime,
+    now: datetime,
+) -> RunOutcome:
+    """Publish, hold or refuse what was read, and note it, all in the caller's transaction."""
+    if reading.fault is not None:
+        ended = _refused(provider, reading.findings, outcome=reading.fault)
+    elif reading.held:
+        ended = _held(connection, run_id, provider=provider, reading=reading)
+    else:
+        ended = publish_reading(
+            connection, run_id, provider=provider, reading=reading, observed_at=observed_at
+        )
+    runs.record_findings(connection, run_id, ended.findings)
+    runs.finish_run(
+        connection,
+        run_id,
+        outcome=ended.outcome or Outcome.FAILED,
+        sentence=ended.sentence,
+        now=now,
+        observed_at=observed_at,
+        offers_count=len(reading.offers),
+    )
+    log.info("%s", ended.sentence)
+    return replace(ended, run_id=run_id)
+
+
+def _refused(provider: str, findings: Sequence[Finding], *, outcome: Outcome) -> RunOutcome:
+    """Return the outcome of a run that has nothing to publish; the last finding says why."""
+    why = findings[-1].sentence if findings else "It gave no reason."
+    did = "broke" if outcome is Outcome.FAILED else "was refused"
+    sentence = f"The run of {provider} {did}, and its last good offers stay: {why}"
+    return RunOutcome(provider=provider, outcome=outcome, sentence=sentence, findings=tuple(findings))
+
+
+def _held(connection: Connection, run_id: int, *, provider: str, reading: Reading) -> RunOutcome:
+    """Keep the offers for review."""
+    quarantine_id = runs.hold_offers(
+        connection, run_id, provider=provider, offers=reading.offers, captures=reading.captures
+    )
+    holding = [finding for finding in reading.findings if finding.level is Level.HOLD]
+    more = f" (and {len(holding) - 1} more)" if len(holding) > 1 else ""
+    return RunOutcome(
+        provider=provider,
+        outcome=Outcome.QUARANTINED,
+        sentence=f"The {len(reading.offers)} offers of {provider} are held for review as number "
+        f"{quarantine_id}, and its last good offers stay: {holding[0].sentence}{more}",
+        findings=reading.findings,
+        quarantine_id=quarantine_id,
+    )
+
+
+def publish_reading(
+    connection: Connection, run_id: int, *, provider: str, reading: Reading, observed_at: datetime
+) -> RunOutcome:
+    """Publish the offers, or refuse them when they cannot stand beside what is stored."""
+    try:
+        # A savepoint: what the database refuses must not take the note about it along.
+        with connection.begin_nested():
+            result = publish(
+                connection,
+                provider=provider,
+                offers=reading.offers,
+                observed_at=observed_at,
+                run_id=run_id,
+                capture_sha256=reading.captures,
+            )
+    except (PublishError, IntegrityError, DataError, UnicodeEncodeError) as error:
+        finding = _why_unpublished(error)
+        outcome = Outcome.REFUSED if isinstance(error, PublishError) else Outcome.FAILED
+        return _refused(provider, (*reading.findings, finding), outcome=outcome)
+    return RunOutcome(
+        provider=provider,
+        outcome=Outcome.PUBLISHED if result.new or result.changed or result.closed else Outcome.UNCHANGED,
+        sentence=f"{provider}: {result.new} new, {result.changed} changed, {result.closed} closed, "
+        f"{result.unchanged} unchanged.",
+        findings=reading.findings,
+        result=result,
+    )
+
+
+def _why_unpublished(error: Exception) -> Finding:
+    """Return what is noted about offers that could not be published."""
+    if isinstance(error, OlderRunError):
+        return hold("older_run", str(error))
+    if isinstance(error, PublishError):
+        return hold("not_publishable", str(error))
+    log.error("The database refused offers.", exc_info=error)
+    return hold("refused_by_database", "The database refused the offers.", message=error)
