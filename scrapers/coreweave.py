@@ -46,6 +46,7 @@ PROVIDER: Final = "coreweave"
 # The words table: regions, column titles, the labels of the narrow-screen blocks, and price words.
 REGION: Final = re.compile(r"REGION: (.+)")
 REGIONS: Final = {"NORTH AMERICA": "North America", "EUROPE": "Europe"}
+"""Looked up in capitals: the GPU tables print EUROPE, a CPU table of the same page Europe."""
 
 NAME: Final = "gpu model"
 CPU_NAME: Final = "cpu model"
@@ -131,7 +132,7 @@ def _above_regions(root: LexborNode) -> dict[int, list[str]]:
         found = REGION.fullmatch(one_line(text))
         here: LexborNode | None = parent if found else None
         while found and here is not None:
-            above.setdefault(here.mem_id, []).append(found[1])
+            above.setdefault(here.mem_id, []).append(found[1].upper())
             here = here.parent
     return above
 

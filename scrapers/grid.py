@@ -12,7 +12,7 @@ from scrapers.base import ParseError
 from scrapers.reading import one_line, title_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 OTHER_CURRENCY: Final = re.compile(
     r"[€£¥₹₪₩]|\b(?:EUR|GBP|JPY|CNY|INR|ILS|CHF|SEK|NOK|DKK|PLN|CAD|AUD|NZD|SGD|HKD)\b"
@@ -24,6 +24,8 @@ MONEY: Final = re.compile(r"[$]\s*[0-9]")
 
 _NOT_TEXT: Final = frozenset({"script", "style", "template", "title"})
 _STRUCK: Final = frozenset({"del", "s", "strike"})
+_HIDING_CLASS: Final = "w-condition-invisible"
+"""Not a generated class: how pages built with Webflow, as CoreWeave's, hide an element on a condition."""
 _HIDING: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
@@ -131,10 +133,15 @@ def _refuse_hidden(header: LexborNode, body: LexborNode) -> None:
         above.append(here)
         here = here.parent
     for node in (*above, *header.traverse(), *body.traverse()):
-        attributes = node.attributes
-        if node.tag in _STRUCK or "hidden" in attributes or _HIDING.search(attributes.get("style") or ""):
+        if node.tag in _STRUCK or _is_hidden(node.attributes):
             text = one_line(node.text())[:80]
             raise ParseError("struck_or_hidden", "A table holds struck-through or hidden text.", text=text)
+
+
+def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
+    classes = (attributes.get("class") or "").split()
+    styled = _HIDING.search(attributes.get("style") or "")
+    return "hidden" in attributes or _HIDING_CLASS in classes or styled is not None
 
 
 def climb(node: LexborNode, accept: Callable[[LexborNode], bool]) -> LexborNode:

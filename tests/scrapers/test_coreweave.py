@@ -71,6 +71,7 @@ def test_a_footnote_at_the_count_is_no_digit_and_is_told_in_the_fragment() -> No
         ("Two boards of two GPUs each.", "Prices are in EUR.", "other_currency"),
         ("<p>$41.50</p>", "<p><s>$45.00</s> $41.50</p>", "struck_or_hidden"),
         ('<div role="listitem">', '<div role="listitem" hidden>', "struck_or_hidden"),
+        ('class="wide name"', 'class="wide w-condition-invisible"', "struck_or_hidden"),
         ("</html>", "", "broken_off"),
         ('<div class="narrow right">', '<div class="narrow right"><p>soon</p>', "unknown_label"),
         ("<h3>NVIDIA L40S</h3>", "<h3>NVIDIA HGX H100</h3>", "duplicate_row"),
@@ -121,6 +122,7 @@ def test_a_new_footnote_is_reported_and_the_value_kept() -> None:
         ("$41.50", "\u00a0$ 41.50\n"),
         ("<div", "\n<div"),
         ("4^1", "4<sup>1</sup>"),
+        ("REGION: EUROPE", "REGION: Europe"),
     ],
 )
 def test_a_change_of_dress_changes_nothing(old: str, new: str) -> None:
