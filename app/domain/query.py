@@ -271,22 +271,22 @@ def parse_query(pairs: Iterable[tuple[str, str]], words: Vocabulary) -> OfferQue
     return query
 
 
-_DEFAULT: Final = OfferQuery()
+_DEFAULTS: Final = tuple((part.name, part.default) for part in dataclasses.fields(OfferQuery))
 
 
 def query_pairs(query: OfferQuery) -> tuple[tuple[str, str], ...]:
     """Return the pairs of a link to this query: only what differs from the default, in a fixed order."""
     pairs: list[tuple[str, str]] = []
-    for part in dataclasses.fields(OfferQuery):
-        value = getattr(query, part.name)
-        if value == getattr(_DEFAULT, part.name):
+    for name, default in _DEFAULTS:
+        value = getattr(query, name)
+        if value == default:
             continue
-        if part.name == "columns":
-            pairs.append((part.name, ",".join(value)))
+        if name == "columns":
+            pairs.append((name, ",".join(value)))
         elif isinstance(value, tuple):
-            pairs.extend((part.name, item) for item in value)
+            pairs.extend((name, item) for item in value)
         elif isinstance(value, Decimal):
-            pairs.append((part.name, _plain(value)))
+            pairs.append((name, _plain(value)))
         else:
-            pairs.append((part.name, str(value)))
+            pairs.append((name, str(value)))
     return tuple(pairs)

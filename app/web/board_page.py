@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
 from app.domain.query import DEFAULT_SORT, OfferQuery
 from app.web import words
 from app.web.menus import Menu, baseline_options, column_options, menus, precision_options
-from app.web.render import Heading, environment, headings, row_html
+from app.web.render import environment, headings_html, row_html
 from app.web.state import link, query_string
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ class BoardPage:
     total: int
     total_words: str
     when: str
-    headings: list[Heading]
-    rows: Markup
+    headings: Markup
     pages: int
     beyond: bool
     previous_href: str
@@ -49,16 +48,22 @@ class BoardPage:
     meanings: Markup
 
 
-def render_board(served: Served, query: OfferQuery, *, partial: bool) -> str:
-    """Return the board page for a query, or only the part that htmx swaps."""
-    page = board_page(served, query)
-    template = environment().get_template("_board.html" if partial else "board.html")
-    return template.render(page=page, query=query)
+_ROWS_HERE: Final = "<!--rows-->"
+"""Where the template leaves room for the rows. No text of others can hold it: theirs is escaped."""
 
 
-def board_page(served: Served, query: OfferQuery) -> BoardPage:
-    """Work out what the page shows for a query on a board."""
+def render_board(served: Served, query: OfferQuery, *, partial: bool) -> bytes:
+    """Return the board page for a query, or only the part that htmx swaps, as UTF-8."""
     selection = served.board.select(query)
+    template = environment().get_template("_board.html" if partial else "board.html")
+    html = template.render(page=board_page(served, selection), query=query)
+    before, after = html.split(_ROWS_HERE)
+    return b"".join([before.encode(), *rendered_rows(served, selection), after.encode()])
+
+
+def board_page(served: Served, selection: Selection) -> BoardPage:
+    """Work out what the page shows beside its rows."""
+    query = selection.query
     here = link("/", query)
     suffix = here[1:]
     beyond = query.page > selection.pages
@@ -69,7 +74,7 @@ def board_page(served: Served, query: OfferQuery) -> BoardPage:
         csv_href=f"/offers.csv{suffix}",
         json_href=f"/offers.json{suffix}",
         notices=_notices(served, query),
-        menus=menus(served, query, selection),
+        menus=menus(served, selection),
         sizes_chosen=sum(field is not None for field in size_fields),
         column_options=column_options(query.columns),
         baseline_options=baseline_options(served, query.baseline),
@@ -80,8 +85,7 @@ def board_page(served: Served, query: OfferQuery) -> BoardPage:
         total=selection.total,
         total_words=f"{selection.total:,} of {len(served.board.rows):,} offers",
         when=_when(served, query),
-        headings=headings(query),
-        rows=rows_html(served, selection),
+        headings=headings_html(query),
         pages=selection.pages,
         beyond=beyond,
         previous_href=link("/", query, page=query.page - 1) if 1 < query.page <= selection.pages else "",
@@ -91,7 +95,7 @@ def board_page(served: Served, query: OfferQuery) -> BoardPage:
     )
 
 
-def rows_html(served: Served, selection: Selection) -> Markup:
+def rendered_rows(served: Served, selection: Selection) -> list[bytes]:
     """Return the asked rows as HTML; a row is rendered once for each set of columns and figures."""
     query = selection.query
     shown = OfferQuery(
@@ -108,8 +112,9 @@ def rows_html(served: Served, selection: Selection) -> Markup:
         evidence = f"?{text}" if text else ""
         for number in missing:
             row = served.board.rows[number]
-            made[number] = row_html(row, selection.view, columns=query.columns, evidence_query=evidence)
-    return Markup("".join([made[number] for number in selection.rows]))  # noqa: S704 - rows are templates' output
+            html = row_html(row, selection.view, columns=query.columns, evidence_query=evidence)
+            made[number] = html.encode()
+    return [made[number] for number in selection.rows]
 
 
 def _title(query: OfferQuery) -> str:

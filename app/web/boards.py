@@ -64,10 +64,10 @@ class Served:
     newest: datetime | None
     oldest: datetime | None
     all_stale: bool
-    _rendered: OrderedDict[OfferQuery, dict[int, str]] = field(default_factory=OrderedDict)
+    _rendered: OrderedDict[OfferQuery, dict[int, bytes]] = field(default_factory=OrderedDict)
     _parts: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
-    def rendered(self, shown: OfferQuery) -> dict[int, str]:
+    def rendered(self, shown: OfferQuery) -> dict[int, bytes]:
         """Return the rows rendered so far for what `shown` says of columns and figures, by row number."""
         found = self._rendered.get(shown)
         if found is None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from app.domain.accelerators import Catalogue
     from app.domain.board import Selection
-    from app.domain.query import OfferQuery
     from app.web.boards import Served
 
 
@@ -34,6 +33,7 @@ class Choices(NamedTuple):
     """The choices of a menu: `html` has two holes for each value, in order: for its tick and its count."""
 
     values: tuple[str, ...]
+    places: Mapping[str, int]
     html: str
 
 
@@ -47,33 +47,37 @@ _LABELS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 }
 """What each menu is called, and its choices that are said in other words than they are written in a link."""
 
-_TICKS: Final = ("", " checked")
+_TICK: Final = " checked"
 
 
-def menus(served: Served, query: OfferQuery, selection: Selection) -> list[Menu]:
+def menus(served: Served, selection: Selection) -> list[Menu]:
     """Return every menu with the query's choices on and the number of rows behind each choice."""
-    return [_menu(served, name, getattr(query, name), selection=selection) for name in _LABELS]
+    return [_menu(served, selection, name=name) for name in _LABELS]
 
 
-def _menu(served: Served, name: str, chosen: tuple[str, ...], *, selection: Selection) -> Menu:
+def _menu(served: Served, selection: Selection, *, name: str) -> Menu:
+    chosen: tuple[str, ...] = getattr(selection.query, name)
     counts = _counts(name, selection)
     # What is chosen shows even where the board has none of it.
     foreign = tuple(value for value in chosen if value not in counts)
+    counts |= dict.fromkeys(foreign, 0)
     choices = served.kept(
         ("menu", name, foreign), lambda: _choices(name, {*map(str, counts), *foreign}, served)
     )
     return Menu(name, _LABELS[name][0], len(chosen), _filled(choices, chosen, counts=counts))
 
 
-def _counts(name: str, selection: Selection) -> Mapping[Hashable, int]:
+def _counts(name: str, selection: Selection) -> dict[Hashable, int]:
     if name == "gpu":
         return {**selection.facets["variant"], **selection.facets["family"]}
-    return selection.facets[name]
+    return dict(selection.facets[name])
 
 
 def _filled(choices: Choices, chosen: Iterable[str], *, counts: Mapping[Hashable, int]) -> Markup:
-    on = frozenset(chosen)
-    holes = [hole for value in choices.values for hole in (_TICKS[value in on], counts.get(value, 0))]
+    holes: list[str | int] = [""] * (2 * len(choices.values))
+    holes[1::2] = map(counts.__getitem__, choices.values)
+    for value in chosen:
+        holes[2 * choices.places[value]] = _TICK
     return Markup(choices.html % tuple(holes))  # noqa: S704 - made by `option`; the holes hold no text of others
 
 
@@ -85,7 +89,8 @@ def _choices(name: str, values: Collection[str], served: Served) -> Choices:
         say = words.provider_name if name == "provider" else lambda value: said.get(value, value)
         listed = sorted(((value, say(value), False) for value in values), key=lambda one: one[1].casefold())
     html = "".join(option(name, value, label=label, inner=inner) for value, label, inner in listed)
-    return Choices(tuple(value for value, _, _ in listed), html)
+    known = tuple(value for value, _, _ in listed)
+    return Choices(known, {value: place for place, value in enumerate(known)}, html)
 
 
 def _gpus(catalogue: Catalogue, values: Collection[str]) -> Iterator[tuple[str, str, bool]]:
@@ -115,7 +120,7 @@ def column_options(chosen: tuple[str, ...]) -> Markup:
     others = [key for key in COLUMNS if key not in chosen]
     rest = [key for key in others if key in DEFAULT_COLUMNS] + [k for k in others if k not in DEFAULT_COLUMNS]
     return _joined(
-        f'<label><input type="checkbox" name="columns" value="{key}"{_TICKS[key in chosen]}>'
+        f'<label><input type="checkbox" name="columns" value="{key}"{_TICK if key in chosen else ""}>'
         f"{escape(COLUMNS[key].label)}</label>\n"
         for key in (*chosen, *rest)
     )

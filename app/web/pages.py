@@ -46,7 +46,7 @@ def board(request: Request) -> Response:
         if not part and any(not value for _, value in read_pairs(text)):
             return RedirectResponse(link("/", query), status_code=303)
         headers = {"hx-push-url": link("/", query)} if part else {}
-        body = render_board(served, query, partial=part).encode()
+        body = render_board(served, query, partial=part)
         found = shared.answers.keep(served.token, key, answer=Answer(body, HTML, headers))
     return respond(request, found, tag=tag)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from app import __version__
 from app.domain.columns import COLUMNS, Fact
 from app.domain.metrics import METRICS, Metric, Nature
-from app.domain.query import DEFAULT_SORT
+from app.domain.query import DEFAULT_SORT, OfferQuery
 from app.domain.rows import FLAG_MEANINGS
 from app.paths import static_dir, templates_dir
 from app.web import words
@@ -19,9 +20,9 @@ from app.web.state import query_string
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from decimal import Decimal
 
     from app.domain.metrics import View
-    from app.domain.query import OfferQuery
     from app.domain.rows import Row
 
 NATURE: Final[Mapping[Nature, str]] = {
@@ -158,9 +159,32 @@ class Heading(NamedTuple):
     href: str
 
 
-def headings(query: OfferQuery) -> list[Heading]:
-    """Return the headings of the chosen columns with their sort links; a second click turns the order."""
-    rest = query_string(query, sort=DEFAULT_SORT, page=1)
+def headings_html(query: OfferQuery) -> Markup:
+    """Return the headings of the chosen columns with their sort links, which keep the rest of the query."""
+    rest = escape(query_string(query, sort=DEFAULT_SORT, page=1))
+    html = _headings_html(query.columns, query.sort, query.precision, query.weights_gb)
+    if rest:
+        return html.replace(_REST, rest)
+    return html.replace(f"{_REST}&amp;", "").replace(f"?{_REST}", "")
+
+
+_REST: Final = "@rest@"
+"""Stands in sort links for the rest of a query, which never holds these characters in a link."""
+
+
+@lru_cache(maxsize=256)
+def _headings_html(columns: tuple[str, ...], sort: str, precision: str, weights_gb: Decimal) -> Markup:
+    query = OfferQuery(columns=columns, sort=sort, precision=precision, weights_gb=weights_gb)
+    made = headings(query, rest=_REST)
+    html = environment().get_template("_headings.html").render(headings=made)
+    return Markup(html)  # noqa: S704 - a template's output
+
+
+def headings(query: OfferQuery, *, rest: str) -> list[Heading]:
+    """Return the headings of the chosen columns with their sort links; a second click turns the order.
+
+    `rest` is the query string of what the links keep.
+    """
     found = []
     for key in query.columns:
         column = COLUMNS[key]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote_plus
 
 from app.domain.query import OfferQuery, QueryError, Vocabulary, parse_query, query_pairs
 
@@ -37,7 +38,13 @@ def asked_day(query_string: str, today: date) -> date | None:
 
 def query_string(query: OfferQuery, **changes: Any) -> str:
     """Return the query string of a link to this query with some fields changed."""
-    return urlencode(query_pairs(query.replace(**changes) if changes else query))
+    pairs = query_pairs(query.replace(**changes) if changes else query)
+    return "&".join(f"{name}={_quoted(value)}" for name, value in pairs)
+
+
+@lru_cache(maxsize=4096)  # nearly all values are names, which come again and again
+def _quoted(value: str) -> str:
+    return quote_plus(value)
 
 
 def link(path: str, query: OfferQuery, **changes: Any) -> str:
