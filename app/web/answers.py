@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 MAX_ANSWERS: Final = 256
 """Finished answers kept; the one made first goes first."""
+
+MAX_BYTES: Final = 32_000_000
+"""Bytes of finished answers kept: an export of a large board is as large as some hundred pages."""
 
 BROTLI_QUALITY: Final = 5
 SMALLEST_COMPRESSED_BYTES: Final = 1024
@@ -41,6 +45,8 @@ class Answers:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], Answer] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
 
     def peek(self, token: str, key: str) -> Answer | None:
         """Return the answer for a key on a board, or None when it is not at hand."""
@@ -48,9 +54,12 @@ class Answers:
 
     def keep(self, token: str, key: str, *, answer: Answer) -> Answer:
         """Keep an answer for its key on a board and return it; the one kept first makes room."""
-        self._kept[token, key] = answer
-        while len(self._kept) > MAX_ANSWERS:
-            self._kept.popitem(last=False)
+        with self._lock:
+            before = self._kept.pop((token, key), None)
+            self._kept[token, key] = answer
+            self._bytes += len(answer.body) - (len(before.body) if before else 0)
+            while len(self._kept) > MAX_ANSWERS or (self._bytes > MAX_BYTES and len(self._kept) > 1):
+                self._bytes -= len(self._kept.popitem(last=False)[1].body)
         return answer
 
 
@@ -62,8 +71,8 @@ def etag(token: str, key: str) -> str:
 
 def not_modified(request: Request, tag: str) -> Response | None:
     """Return a 304 when the reader already has this very answer."""
-    known = request.headers.get("if-none-match")
-    if known is None or tag not in known:
+    known = request.headers.get("if-none-match", "")
+    if tag.removeprefix("W/") not in {each.strip().removeprefix("W/") for each in known.split(",")}:
         return None
     return Response(status_code=304, headers={"etag": tag, "cache-control": "no-cache", "vary": VARY})
 

@@ -12,7 +12,7 @@ from app.web.answers import Answer, etag, not_modified, respond
 from app.web.exports import csv_text, json_bytes, json_document
 from app.web.pages import find_board
 from app.web.parameters import PARAMETERS
-from app.web.state import link, read_pairs, read_query
+from app.web.state import link, query_text, read_pairs, read_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,9 +113,9 @@ def offers_json(request: Request) -> Response:
 
 def _export(request: Request, make: Callable[..., Answer]) -> Response:
     shared: Shared = request.app.state.shared
-    text = request.url.query
+    text = query_text(request)
     served = find_board(shared, text)
-    key = f"{request.url.path}?{text}"
+    key = f"{request.scope['path']}?{text}"
     tag = etag(served.token, key)
     known = not_modified(request, tag)
     if known is not None:
@@ -137,6 +137,11 @@ def _export(request: Request, make: Callable[..., Answer]) -> Response:
 def healthz() -> Response:
     """Answer without asking the database."""
     return Response("ok\n", media_type="text/plain; charset=utf-8")
+
+
+for _path, _endpoint in (("/offers.csv", offers_csv), ("/offers.json", offers_json)):
+    router.add_route(_path, _endpoint, methods=["HEAD"], include_in_schema=False)
+router.add_route("/healthz", lambda _request: healthz(), methods=["HEAD"], include_in_schema=False)
 
 
 def problem(status: int, title: str, *, detail: str, **more: str) -> Response:

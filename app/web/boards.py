@@ -127,8 +127,14 @@ class BoardKeeper:
         served = self._current
         if served is not None and time.monotonic() - self._checked_at < CHECK_EVERY_S:
             return served
-        with self._lock:
+        # Whoever comes while the store is being asked gets the last board: a slow store slows one reader.
+        if not self._lock.acquire(blocking=served is None):
+            assert served is not None  # noqa: S101 - only then is the lock not waited for
+            return served
+        try:
             return self._refresh()
+        finally:
+            self._lock.release()
 
     def as_of(self, day: date) -> Served:
         """Return the board of a day's last second in UTC; today's is the current one."""
@@ -138,6 +144,8 @@ class BoardKeeper:
         version = self._key[0]
         with self._lock:
             found = self._past.get((day, version))
+            if served.outage:
+                return _in_outage(found, day)
             if found is None:
                 found = self._load_past(day, version, served)
                 self._past[day, version] = found
@@ -158,7 +166,7 @@ class BoardKeeper:
                 raise NoBoardError("the database cannot be read") from error
             if not served.outage:
                 log.exception("The store cannot be read; the last board keeps serving")
-                served = replace(served, token=f"{served.token}.outage", outage=True)
+                served = _in_outage(served, now.date())
         self._current = served
         self._checked_at = time.monotonic()
         return served
@@ -190,12 +198,22 @@ class BoardKeeper:
             with reading(self._engine) as connection:
                 stored = queries.offers_as_of(connection, instant)
         except SQLAlchemyError as error:
-            raise NoBoardError(
-                f"the database cannot be read, so the board of {day} is not available"
-            ) from error
+            raise NoBoardError(_without(day)) from error
         board = build_board(stored, self._catalogue, instant=instant)
-        token = f"{__version__}.{version}.{day:%Y%m%d}"
+        # The page of a past day also names today, the last day that can be asked for.
+        token = f"{__version__}.{version}.{day:%Y%m%d}.{current.words.today:%Y%m%d}"
         return serve(board, current.words, token=token, first_day=current.first_day)
+
+
+def _in_outage(served: Served | None, day: date) -> Served:
+    """Return a board as the last that could be read; raises NoBoardError when there is none."""
+    if served is None:
+        raise NoBoardError(_without(day))
+    return replace(served, token=f"{served.token}.outage", outage=True)
+
+
+def _without(day: date) -> str:
+    return f"the database cannot be read, so the board of {day} is not available"
 
 
 def last_second_of(day: date) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from fastapi import FastAPI, Request, Response
@@ -61,7 +62,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
         redoc_url=None,
         routes=[
             Route("/", pages.board, methods=["GET"]),
-            Route("/offers/{offer_id:int}", pages.evidence, methods=["GET"]),
+            Route("/offers/{offer_id}", pages.evidence, methods=["GET"]),
             Route("/docs", pages.api_page, methods=["GET"]),
         ],
     )
@@ -99,7 +100,7 @@ class SecurityHeaders:
 
 
 def _for_programs(request: Request) -> bool:
-    return request.url.path.endswith((".json", ".csv"))
+    return str(request.scope["path"]).endswith((".json", ".csv"))
 
 
 def _on_query_error(request: Request, error: Exception) -> Response:
@@ -117,18 +118,24 @@ def _on_no_board(request: Request, error: Exception) -> Response:
 
 def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
-    status, detail = error.status_code, str(error.detail)
+    status, detail, path = error.status_code, str(error.detail), request.scope["path"]
     if _for_programs(request):
-        return api.problem(status, detail, detail=f"{request.method} {request.url.path}: {detail}")
-    answer = pages.sorry(
-        request, status, sentence=f"{detail}.", hint=f"There is nothing at {request.url.path}."
-    )
+        answer = api.problem(status, detail, detail=f"{request.method} {path}: {detail}")
+    else:
+        nothing = f"There is nothing at {path}." if status == HTTPStatus.NOT_FOUND else "It can only be read."
+        answer = pages.sorry(request, status, sentence=f"{detail}.", hint=nothing)
     answer.headers.update(error.headers or {})
     return answer
 
 
 def _on_fault(request: Request, error: Exception) -> Response:
-    log.error("A request failed: %s %s", request.method, request.url.path, exc_info=error)
+    log.error("A request failed: %s %s", request.method, request.scope["path"], exc_info=error)
     if _for_programs(request):
-        return api.problem(500, "Something broke here", detail="The fault has been logged.")
-    return pages.sorry(request, 500, sentence="Something broke here.", hint="The fault has been logged.")
+        answer = api.problem(500, "Something broke here", detail="The fault has been logged.")
+    else:
+        answer = pages.sorry(
+            request, 500, sentence="Something broke here.", hint="The fault has been logged."
+        )
+    # Starlette answers faults outside all other layers, so this one answer carries its headers itself.
+    answer.headers.update({name.decode(): value.decode() for name, value in SECURITY_HEADERS})
+    return answer

@@ -11,7 +11,7 @@ from app.web.board_page import render_board
 from app.web.evidence_page import render_evidence
 from app.web.parameters import PARAMETERS
 from app.web.render import environment
-from app.web.state import asked_day, link, query_string, read_pairs, read_query
+from app.web.state import asked_day, link, query_string, query_text, read_pairs, read_query
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.web.shared import Shared
 
 HTML: Final = "text/html; charset=utf-8"
+MAX_ID_DIGITS: Final = 18
 
 
 def wants_part(request: Request) -> bool:
@@ -32,7 +33,7 @@ def wants_part(request: Request) -> bool:
 def board(request: Request) -> Response:
     """Answer the board page. A form's empty fields are redirected away, so that addresses stay short."""
     shared: Shared = request.app.state.shared
-    text = request.url.query
+    text = query_text(request)
     served = find_board(shared, text)
     part = wants_part(request)
     key = f"{'part' if part else 'page'} /?{text}"
@@ -54,14 +55,15 @@ def board(request: Request) -> Response:
 def evidence(request: Request) -> Response:
     """Answer what stands behind one row: what was printed, where, when, what was assumed, the arithmetic."""
     shared: Shared = request.app.state.shared
-    text = request.url.query
+    text = query_text(request)
     served = find_board(shared, text)
     query = read_query(text, served.words)
-    offer_id = request.path_params["offer_id"]
+    asked = request.path_params["offer_id"]
+    offer_id = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= MAX_ID_DIGITS else 0
     row = served.board.find(offer_id)
     if row is None:
         day = f" on {query.as_of}" if query.as_of else ""
-        sentence = f"There is no offer {offer_id}{day}."
+        sentence = f"There is no offer {asked[:MAX_ID_DIGITS]}{day}."
         return sorry(request, 404, sentence=sentence, hint="It may have been withdrawn.")
     body = render_evidence(served, row, query=query, partial=wants_part(request)).encode()
     tag = etag(served.token, f"{wants_part(request)} {offer_id} {query_string(query)}")
@@ -78,9 +80,14 @@ def find_board(shared: Shared, text: str) -> Served:
 
 def sorry(request: Request, status: int, *, sentence: str, hint: str) -> Response:
     """Return a page, or its part for htmx, that says in a sentence what cannot be answered and what can."""
-    name = "_error.html" if wants_part(request) else "error.html"
+    part = wants_part(request)
+    name = "_error.html" if part else "error.html"
     html = environment().get_template(name).render(status=status, sentence=sentence, hint=hint)
-    return Response(html, status_code=status, media_type=HTML, headers={"cache-control": "no-store"})
+    headers = {"cache-control": "no-store"}
+    if part:
+        # Whatever asked, a filter or a row, the sentence takes the place of the whole board.
+        headers |= {"hx-retarget": "#board", "hx-reswap": "outerHTML"}
+    return Response(html, status_code=status, media_type=HTML, headers=headers)
 
 
 def wrong_query(request: Request, error: QueryError) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, quote_plus
 
 from app.domain.query import OfferQuery, QueryError, Vocabulary, parse_query, query_pairs
@@ -11,17 +11,33 @@ from app.domain.query import OfferQuery, QueryError, Vocabulary, parse_query, qu
 if TYPE_CHECKING:
     from datetime import date
 
-MAX_QUERY_STRING = 8000
+    from starlette.requests import Request
+
+MAX_QUERY_STRING: Final = 8000
+MAX_PAIRS: Final = 500
+
+_NOT_UTF_8: Final = "encode it as UTF-8 with % escapes"
+
+
+def query_text(request: Request) -> str:
+    """Return the query string as it was sent; raises QueryError for bytes that are no UTF-8."""
+    sent: bytes = request.scope["query_string"]
+    try:
+        return sent.decode()
+    except UnicodeDecodeError as error:
+        raise QueryError("query string", sent[:40].decode(errors="replace"), _NOT_UTF_8) from error
 
 
 def read_pairs(query_string: str) -> list[tuple[str, str]]:
     """Return the decoded pairs of a query string; raises QueryError when it cannot be decoded."""
     if len(query_string) > MAX_QUERY_STRING:
         raise QueryError("query string", query_string[:40], f"keep it under {MAX_QUERY_STRING} characters")
+    if query_string.count("&") >= MAX_PAIRS:
+        raise QueryError("query string", query_string[:40], f"keep it under {MAX_PAIRS} parameters")
     try:
-        return parse_qsl(query_string, keep_blank_values=True, errors="strict", max_num_fields=500)
+        return parse_qsl(query_string, keep_blank_values=True, errors="strict")
     except ValueError as error:
-        raise QueryError("query string", query_string[:40], "encode it as UTF-8 with % escapes") from error
+        raise QueryError("query string", query_string[:40], _NOT_UTF_8) from error
 
 
 def read_query(query_string: str, words: Vocabulary) -> OfferQuery:
