@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from app.domain.accelerators import load_catalogue
 from app.domain.columns import COLUMNS, Fact, export_columns
-from app.domain.metrics import METRICS, Metric
+from app.domain.listing import StoredOffer
+from app.domain.metrics import METRICS, Metric, View
+from app.domain.offers import usd_micros_per_gpu_hour
+from app.domain.query import OfferQuery
+from app.domain.rows import make_row
 from app.web import words
 from app.web.render import NATURE, unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from app.domain.board import Board, Selection
-    from app.domain.metrics import View
-    from app.domain.query import OfferQuery
+    from app.domain.offers import Offer
     from app.domain.rows import Row
 
 Value = str | int | float | bool | None
@@ -115,3 +120,31 @@ def describe(key: str, query: OfferQuery) -> dict[str, str]:
 def json_bytes(document: object) -> bytes:
     """Return a document as UTF-8 JSON."""
     return orjson.dumps(document)
+
+
+def parsed_text(offers: Sequence[Offer], *, fetched_at: datetime, shape: str) -> str:
+    """Return parsed offers, in page order, as CSV or JSON with the default metrics."""
+    query, catalogue = OfferQuery(), load_catalogue()
+    view = View(precision=query.precision, weights_gb=query.weights_gb)
+    rows = [make_row(_as_stored(offer, fetched_at), catalogue, instant=fetched_at) for offer in offers]
+    columns = export_columns(query.columns)
+    if shape == "csv":
+        return csv_text(rows, view, columns=columns)
+    return json_bytes([json_row(row, view, columns=columns) for row in rows]).decode() + "\n"
+
+
+def _as_stored(offer: Offer, fetched_at: datetime) -> StoredOffer:
+    """Return a parsed offer in the form that rows are made of; a printed start date is an announcement."""
+    day = offer.valid_from
+    starts = datetime(day.year, day.month, day.day, tzinfo=UTC) if day else fetched_at
+    return StoredOffer(
+        offer=offer,
+        offer_id=0,
+        usd_micros_per_gpu_hour=usd_micros_per_gpu_hour(offer),
+        price_valid_from=starts,
+        announced_since_page=day is not None,
+        first_seen_at=fetched_at,
+        last_seen_at=fetched_at,
+        observed_at=fetched_at,
+        capture_sha256="",
+    )
