@@ -195,10 +195,8 @@ def _print_rows(rows: Sequence[Any], view: Any, *, query: Any, shape: str) -> No
 
 def text_table(heads: Sequence[tuple[str, bool]], lines: Sequence[Sequence[str]]) -> str:
     """Return lines in columns under their heads; a head's second part says to align right, as numbers do."""
-    widths = [
-        max(len(head), *(len(line[n]) for line in lines)) if lines else len(head)
-        for n, (head, _) in enumerate(heads)
-    ]
+    titles = [head for head, _ in heads]
+    widths = [max(map(len, column)) for column in zip(titles, *lines, strict=True)]
 
     def laid(cells: Iterable[str]) -> str:
         each = zip(cells, widths, heads, strict=True)
