@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
+    from app.domain.columns import Fact
     from app.domain.findings import Finding
+    from app.domain.metrics import Metric
 
 REFUSED_EXIT = 3
 """Exit code of a run or a page that was refused or held for review."""
 
 
 class Refusal(click.ClickException):
-    """An answer that is no fault of the program: said in one sentence, with its own exit code."""
+    """An answer that is no fault of the program: said in one sentence, exit code 1."""
 
-    def __init__(self, sentence: str, *, exit_code: int = 1) -> None:
-        super().__init__(sentence)
-        self.exit_code = exit_code
+
+class UnusableSetting(Refusal):
+    """A setting that cannot be used: exit code 2, as for a wrong option."""
+
+    exit_code = 2
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -41,10 +45,10 @@ def main(context: click.Context) -> None:
     try:
         context.obj = load_settings()
     except SettingsError as error:
-        raise Refusal(str(error), exit_code=2) from error
-    logging.basicConfig(
-        level=context.obj.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+        raise UnusableSetting(str(error)) from error
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    for name in ("app", "scrapers"):
+        logging.getLogger(name).setLevel(context.obj.log_level.upper())
 
 
 def now() -> datetime:
@@ -141,7 +145,7 @@ def query_options(command: Callable[..., None]) -> Callable[..., None]:
 @query_options
 @click.option("--format", "shape", type=click.Choice(["table", "csv", "json"]), default="table")
 @click.pass_obj
-def offers(settings: Settings, shape: str, **asked: Any) -> None:
+def offers(settings: Settings, /, shape: str, **asked: Any) -> None:
     """Print the rows that a link to the board would show, all of them unless a page is asked for."""
     from app.domain.accelerators import load_catalogue  # noqa: PLC0415 - keeps --help quick
     from app.web.boards import BoardKeeper, NoBoardError  # noqa: PLC0415 - same
@@ -174,8 +178,9 @@ def _pairs(asked: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 def _print_rows(rows: Sequence[Any], view: Any, *, query: Any, shape: str) -> None:
     from app.domain.columns import COLUMNS, export_columns  # noqa: PLC0415 - keeps --help quick
+    from app.domain.metrics import Metric  # noqa: PLC0415 - same
     from app.web.exports import csv_text, json_bytes, json_row  # noqa: PLC0415 - same
-    from app.web.render import cell, headings  # noqa: PLC0415 - same
+    from app.web.render import cell  # noqa: PLC0415 - same
 
     columns = export_columns(query.columns)
     if shape == "csv":
@@ -183,7 +188,8 @@ def _print_rows(rows: Sequence[Any], view: Any, *, query: Any, shape: str) -> No
     elif shape == "json":
         click.echo(json_bytes([json_row(row, view, columns=columns) for row in rows]).decode())
     else:
-        heads = [(each.label, each.numeric) for each in headings(query)]
+        shown = [COLUMNS[key] for key in query.columns]
+        heads = [(_head(column), isinstance(column, Metric) or column.numeric) for column in shown]
         lines = [[cell(COLUMNS[key], row, view=view).text for key in query.columns] for row in rows]
         click.echo(
             text_table(
@@ -191,6 +197,10 @@ def _print_rows(rows: Sequence[Any], view: Any, *, query: Any, shape: str) -> No
                 [[*c, " ".join(r.flags)] for c, r in zip(lines, rows, strict=True)],
             )
         )
+
+
+def _head(column: Fact | Metric) -> str:
+    return f"{column.label} {column.unit}".rstrip()
 
 
 def text_table(heads: Sequence[tuple[str, bool]], lines: Sequence[Sequence[str]]) -> str:
