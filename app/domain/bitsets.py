@@ -6,14 +6,19 @@ text of the integer in base two reads from the first row to the last, and a page
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 _PAGE: Final = 255
 """Values in one page of codes; the 256th code of a page means a value of another page."""
+
+_STRETCH: Final = 2048
+"""Rows that are looked at together when a page is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,6 @@ class Codes:
 
     values: tuple[Hashable, ...]
     pages: tuple[bytes, ...]
-    index: dict[Hashable, int] = field(hash=False, compare=False)
 
 
 def encode(column: Sequence[Hashable]) -> Codes:
@@ -36,41 +40,39 @@ def encode(column: Sequence[Hashable]) -> Codes:
         bytes(number - start if start <= number < start + _PAGE else _PAGE for number in numbers)
         for start in range(0, len(index), _PAGE)
     )
-    return Codes(tuple(index), pages, index)
+    return Codes(tuple(index), pages)
 
 
 @dataclass(slots=True)  # it keeps the sets asked of it
 class Order:
     """One order of the rows, and the sets asked of it so far, each built once."""
 
-    permutation: tuple[int, ...]
-    _pages: dict[tuple[str, int], bytes] = field(default_factory=dict)
-    _masks: dict[tuple[str, Hashable], int] = field(default_factory=dict)
+    permutation: Sequence[int]
+    everything: int = field(init=False)
+    _masks: dict[str, dict[Hashable, int]] = field(default_factory=dict)
 
-    @property
-    def everything(self) -> int:
-        """Return the set of all rows."""
-        return (1 << len(self.permutation)) - 1
+    def __post_init__(self) -> None:
+        """Make the set of all rows."""
+        self.everything = (1 << len(self.permutation)) - 1
 
-    def mask(self, name: str, codes: Codes, *, value: Hashable) -> int:
-        """Return the rows whose value in the column `name` is `value`; the empty set for an unknown value."""
-        key = (name, value)
-        found = self._masks.get(key)
+    def masks(self, name: str, codes: Codes) -> Mapping[Hashable, int]:
+        """Return the rows of each value of the column `name`, in the order of its values."""
+        found = self._masks.get(name)
         if found is None:
-            found = self._masks[key] = self._build(name, codes, value)
+            found = self._masks[name] = self._build(codes)
         return found
 
-    def _build(self, name: str, codes: Codes, value: Hashable) -> int:
-        number = codes.index.get(value)
-        if number is None or not self.permutation:
-            return 0
-        page, local = divmod(number, _PAGE)
-        permuted = self._pages.get((name, page))
-        if permuted is None:
-            permuted = self._pages[name, page] = bytes(map(codes.pages[page].__getitem__, self.permutation))
-        table = bytearray(b"0" * 256)
-        table[local] = ord("1")
-        return int(permuted.translate(table), 2)
+    def _build(self, codes: Codes) -> dict[Hashable, int]:
+        found: dict[Hashable, int] = {}
+        permuted = b""
+        for number, value in enumerate(codes.values):
+            page, local = divmod(number, _PAGE)
+            if local == 0:
+                permuted = bytes(map(codes.pages[page].__getitem__, self.permutation))
+            table = bytearray(b"0" * 256)
+            table[local] = ord("1")
+            found[value] = int(permuted.translate(table), 2)
+        return found
 
     def mask_where(self, holds: bytes) -> int:
         """Return the rows for which `holds`, in row order, has a 1."""
@@ -78,28 +80,29 @@ class Order:
             return 0
         return int(bytes(map(holds.__getitem__, self.permutation)).translate(_DIGITS), 2)
 
-    def rows(self, mask: int, *, start: int, count: int) -> Iterator[int]:
-        """Yield the row numbers of a set in this order, from the `start`-th on, at most `count`."""
-        text = f"{mask:0{len(self.permutation)}b}" if self.permutation else ""
-        place = text.find("1")
-        for _ in range(start):
-            if place < 0:
-                return
-            place = text.find("1", place + 1)
-        for _ in range(count):
-            if place < 0:
-                return
-            yield self.permutation[place]
-            place = text.find("1", place + 1)
+    def rows(self, mask: int, *, start: int, count: int) -> list[int]:
+        """Return the row numbers of a set in this order, from the `start`-th on, at most `count`."""
+        return [self.permutation[place] for place in islice(self._places(mask), start, start + count)]
+
+    def _places(self, mask: int) -> Iterator[int]:
+        """Yield where the rows of a set stand, a stretch at a time: the first page is often in the first."""
+        size = len(self.permutation)
+        for first in range(0, size, _STRETCH):
+            width = min(_STRETCH, size - first)
+            text = f"{mask >> (size - first - width) & ((1 << width) - 1):0{width}b}"
+            place = text.find("1")
+            while place >= 0:
+                yield first + place
+                place = text.find("1", place + 1)
 
 
 _DIGITS: Final = bytes([ord("0"), ord("1")]) + b"0" * 254
 
 
-def sort_rows(values: Sequence[object | None], *, descending: bool) -> tuple[int, ...]:
+def sort_rows(values: Sequence[object | None], *, descending: bool) -> Sequence[int]:
     """Return row numbers by value, unknown (None) last either way, equal ones in row order."""
     known = [number for number, value in enumerate(values) if value is not None]
     unknown = [number for number, value in enumerate(values) if value is None]
     by_value: Callable[[int], object | None] = values.__getitem__
     known.sort(key=by_value, reverse=descending)  # type: ignore[arg-type]  # one column holds one kind of value
-    return (*known, *unknown)
+    return array("I", (*known, *unknown))

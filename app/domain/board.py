@@ -101,7 +101,7 @@ class Board:
             view=view,
             total=mask.bit_count(),
             rows=tuple(order.rows(mask, start=start, count=count)),
-            facets={} if everything else self._facets(order, filters),
+            facets={} if everything else self._facets(order, filters, mask),
         )
 
     def view(self, query: OfferQuery) -> View:
@@ -157,10 +157,10 @@ class Board:
         return filters
 
     def _any(self, order: Order, name: str, values: Sequence[Hashable]) -> int:
-        codes = self._codes[name]
-        return reduce(or_, (order.mask(name, codes, value=value) for value in values), 0)
+        masks = order.masks(name, self._codes[name])
+        return reduce(or_, (masks[value] for value in values if value in masks), 0)
 
-    def _facets(self, order: Order, filters: Filters) -> Mapping[str, Mapping[Hashable, int]]:
+    def _facets(self, order: Order, filters: Filters, mask: int) -> Mapping[str, Mapping[Hashable, int]]:
         """Count each facet's values under all filters but its own; a count does not depend on the order."""
         facets: dict[str, Mapping[Hashable, int]] = {}
         for name in FACETS:
@@ -170,7 +170,8 @@ class Board:
             key = (name, *((part, values) for part, values, _ in others))
             found = self._counts.get(key)
             if found is None:
-                rest = reduce(and_, (rows for _, _, rows in others), order.everything)
+                whole = len(others) == len(filters)
+                rest = mask if whole else reduce(and_, (rows for _, _, rows in others), order.everything)
                 found = self._count(order, name, rest)
                 if len(self._counts) >= MAX_COUNTS:
                     self._counts.pop(next(iter(self._counts)), None)
@@ -179,12 +180,8 @@ class Board:
         return facets
 
     def _count(self, order: Order, name: str, rest: int) -> Mapping[Hashable, int]:
-        codes = self._codes[name]
-        return {
-            value: (rest & order.mask(name, codes, value=value)).bit_count()
-            for value in codes.values
-            if value is not None
-        }
+        masks = order.masks(name, self._codes[name])
+        return {value: (rest & rows).bit_count() for value, rows in masks.items() if value is not None}
 
     def _baseline_prices(self, baseline: str) -> Mapping[PairKey, Decimal]:
         """Return the one price that stands for the baseline: smallest minimum quantity, then lowest price."""
