@@ -226,9 +226,9 @@ def parse(provider: str, file: Path, *, url: str | None, fetched_at: str | None,
 
     Findings go to standard error. Exit code 0: it would be published; 3: it is refused or held for review.
     """
-    from app.ingest.read import read_pages  # noqa: PLC0415 - keeps --help quick
+    from app.ingest.sources import inspect_page  # noqa: PLC0415 - keeps --help quick
     from app.web.exports import parsed_text  # noqa: PLC0415 - same
-    from scrapers import BUNDLED, SCRAPERS, Page  # noqa: PLC0415 - same
+    from scrapers import BUNDLED, SCRAPERS  # noqa: PLC0415 - same
 
     scraper = {**SCRAPERS, **BUNDLED}.get(provider)
     if scraper is None:
@@ -236,7 +236,7 @@ def parse(provider: str, file: Path, *, url: str | None, fetched_at: str | None,
         raise click.UsageError(f"PROVIDER: '{provider}' is not right: use one of {known}")
     moment = _moment(fetched_at)
     address = url or (scraper.requests[0].url if scraper.requests else file.name)
-    reading = read_pages(scraper, [Page(url=address, body=file.read_bytes(), fetched_at=moment)])
+    reading = inspect_page(scraper, file.read_bytes(), url=address, fetched_at=moment)
     _print_findings(reading.findings)
     if not reading.refused:
         click.echo(parsed_text(reading.offers, fetched_at=moment, shape=shape), nl=False)
@@ -281,13 +281,13 @@ def _print_outcomes(outcomes: Iterable[Any]) -> None:
 @click.pass_obj
 def scrape(settings: Settings, provider: tuple[str, ...]) -> None:
     """Fetch and read the sources that are on, or those named, and publish what passes the checks."""
-    from app.ingest.sources import UnknownSourceError, scrape_all  # noqa: PLC0415 - keeps --help quick
+    from app.ingest import sources as source_list  # noqa: PLC0415 - keeps --help quick
 
     with database(settings) as engine:
         prepare(engine, settings)
         try:
-            _print_outcomes(scrape_all(engine, settings, providers=provider, clock=now))
-        except UnknownSourceError as error:
+            _print_outcomes(source_list.scrape(engine, settings, providers=provider, clock=now))
+        except source_list.SourceError as error:
             raise click.UsageError(str(error)) from error
 
 
@@ -299,7 +299,7 @@ def schedule(settings: Settings) -> None:
 
     with database(settings) as engine:
         prepare(engine, settings)
-        run_scheduler(engine, settings, clock=now)
+    run_scheduler(settings)
 
 
 @main.command(name="import")
@@ -328,10 +328,10 @@ def status(settings: Settings) -> None:
     heads = [(name, False) for name in ("Source", "On", "Last good run", "Last run", "What happened")]
     rows = []
     for source in sources(settings):
-        run, seen = last.get(source.provider), good.get(source.provider)
+        run, seen = last.get(source.facts.id), good.get(source.facts.id)
         rows.append(
             [
-                source.provider,
+                source.facts.id,
                 "yes" if source.is_on else f"no: {source.why}",
                 _minute(seen) if seen else "never",
                 f"{_minute(run.started_at)} {run.outcome or 'under way'}" if run else "never",
