@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -22,7 +23,7 @@ from app.web.shared import Shared
 from app.web.statics import BrowserFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -54,10 +55,17 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
     """Return the web application for these settings. `clock` returns now, aware and UTC."""
     engine = make_engine(settings.database_url)
     catalogue = load_catalogue()
+
+    @asynccontextmanager
+    async def lifespan(_application: FastAPI) -> AsyncIterator[None]:
+        yield
+        engine.dispose()
+
     application = FastAPI(
         title="InferPrice",
         version=__version__,
         summary="GPU prices per TB/s-hour and per dense PFLOP-hour, each with its source.",
+        lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
         routes=[

@@ -75,7 +75,8 @@ def _counts(name: str, selection: Selection) -> dict[Hashable, int]:
 
 def _filled(choices: Choices, chosen: Iterable[str], *, counts: Mapping[Hashable, int]) -> Markup:
     holes: list[str | int] = [""] * (2 * len(choices.values))
-    holes[1::2] = map(counts.__getitem__, choices.values)
+    # The family of a chosen card shows above it also where the board has none of that family.
+    holes[1::2] = [counts.get(value, 0) for value in choices.values]
     for value in chosen:
         holes[2 * choices.places[value]] = _TICK
     return Markup(choices.html % tuple(holes))  # noqa: S704 - made by `option`; the holes hold no text of others

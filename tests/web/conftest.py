@@ -1,0 +1,62 @@
+"""The filled market as the web application serves it, once on each kind of database."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.store.session import make_engine
+from app.web.main import create_app
+from tests.conftest import USES
+from tests.databases import empty_postgres, empty_sqlite
+from tests.web import market
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """A served market: a client of the application, and the number of each offer by provider and SKU."""
+
+    kind: str
+    client: TestClient
+    ids: Mapping[tuple[str, str], int]
+
+
+def settings_for(database_url: str) -> Any:
+    return SimpleNamespace(database_url=database_url)
+
+
+def serve(database_url: str) -> TestClient:
+    """Return a client of an application on this database, whose clock stands still."""
+    application = create_app(settings_for(database_url), clock=lambda: market.NOW)
+    return TestClient(application, follow_redirects=False)
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
+    """A market filled once for the whole run, to be read only."""
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            url = empty_sqlite(tmp_path_factory.mktemp("market"))
+        else:
+            url = stack.enter_context(empty_postgres(request.getfixturevalue("postgres_url")))
+        market.fill(url)
+        engine = make_engine(url)
+        client = stack.enter_context(serve(url))
+        yield Market(request.param, client, market.offer_ids(engine))
+        engine.dispose()
+
+
+@pytest.fixture
+def served(filled: Market, pytestconfig: pytest.Config) -> Market:
+    """The filled market, counted for the summary line; a test that asks for it runs once on each kind."""
+    pytestconfig.stash[USES][filled.kind] += 1
+    return filled
+
+
+@pytest.fixture
+def client(served: Market) -> TestClient:
+    return served.client
