@@ -36,13 +36,18 @@ def run_scheduler(settings: Settings) -> None:
 
     Any number of these may run on one database: a source's slot, its day, is claimed by one of them.
     """
+    # SIGTERM ends the process as Ctrl-C does, at whatever point it comes.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     engine = make_engine(settings.database_url)
-    scheduler = make_scheduler(engine, settings, clock=_now)
-    signal.signal(signal.SIGTERM, lambda *_: scheduler.shutdown(wait=False))
     try:
-        scheduler.start()
+        scheduler = make_scheduler(engine, settings, clock=_now)
+        try:
+            scheduler.start()
+        finally:
+            if scheduler.running:
+                scheduler.shutdown()
     except KeyboardInterrupt:
-        scheduler.shutdown()
+        log.info("The scheduler was told to end.")
     finally:
         engine.dispose()
 
@@ -65,7 +70,11 @@ def make_scheduler(engine: Engine, settings: Settings, *, clock: Callable[[], da
             continue
         provider = each.scraper.provider
         hour, minute = divmod(minute_of_day(provider), 60)
-        call: dict[str, Any] = {"func": run_today, "args": (engine, settings, provider, clock)}
+        call: dict[str, Any] = {
+            "func": run_today,
+            "args": (engine, settings),
+            "kwargs": {"provider": provider, "clock": clock},
+        }
         daily = CronTrigger(hour=hour, minute=minute, jitter=JITTER_S, timezone=UTC)
         scheduler.add_job(id=provider, trigger=daily, **call)
         if (now.hour, now.minute) >= (hour, minute):
@@ -74,7 +83,7 @@ def make_scheduler(engine: Engine, settings: Settings, *, clock: Callable[[], da
     return scheduler
 
 
-def run_today(engine: Engine, settings: Settings, provider: str, clock: Callable[[], datetime]) -> None:
+def run_today(engine: Engine, settings: Settings, *, provider: str, clock: Callable[[], datetime]) -> None:
     """Run one source for today, unless it has run for today already."""
     for outcome in scrape(engine, settings, providers=[provider], clock=clock, slot=f"{clock():%Y-%m-%d}"):
         log.info("%s", outcome.sentence)
