@@ -38,7 +38,7 @@ _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _MAY_PASS: Final = frozenset((408, 425, _TOO_MANY_REQUESTS, 500, 502, 503, 504))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True)  # it remembers when each host may be asked again
 class Fetcher:
     """A client with the memory that politeness takes: each host's rules, and when it may be asked again."""
 

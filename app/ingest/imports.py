@@ -88,5 +88,5 @@ def _import_provider(
         content_type=page.content_type,
         size_bytes=len(page.body),
     )
-    runs.record_capture(connection, run_id, capture)
+    runs.record_capture(connection, run_id, answer=capture)
     return settle(connection, run_id, provider=provider, reading=part, observed_at=page.fetched_at, now=now)

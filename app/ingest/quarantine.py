@@ -34,7 +34,7 @@ def approve(engine: Engine, quarantine_id: int, *, because: str, now: datetime) 
         ended = publish_reading(
             connection, run_id, provider=held.provider, reading=reading, observed_at=observed_at
         )
-        runs.record_findings(connection, run_id, ended.findings)
+        runs.record_findings(connection, run_id, findings=ended.findings)
         if ended.result is None:
             return replace(ended, run_id=run_id)
         runs.decide(connection, quarantine_id, state=State.APPROVED, because=because, now=now)
@@ -58,7 +58,7 @@ def reject(engine: Engine, quarantine_id: int, *, because: str, now: datetime) -
         runs.decide(connection, quarantine_id, state=State.REJECTED, because=because, now=now)
     return RunOutcome(
         provider=held.provider,
-        outcome=Outcome.QUARANTINED,
+        outcome=None,
         sentence=f"The {len(held.offers)} offers of {held.provider} stay unpublished. Rejected: {because}",
         run_id=held.run.run_id,
         quarantine_id=quarantine_id,

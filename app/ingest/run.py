@@ -43,7 +43,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """How one run of one provider ended; `outcome` is None when nothing was tried; `sentence` says why."""
+    """How one run of one provider ended; `outcome` is None when none was made; `sentence` says why."""
 
     provider: str
     outcome: Outcome | None
@@ -128,7 +128,7 @@ def _keep(engine: Engine, archive: Path, *, answers: Sequence[Answer], run_id: i
             runs.record_capture(
                 connection,
                 run_id,
-                capture,
+                answer=capture,
                 method=answer.request.method,
                 request_sha256=request_sha256(answer.request),
             )
@@ -167,7 +167,7 @@ def settle(
         ended = publish_reading(
             connection, run_id, provider=provider, reading=reading, observed_at=observed_at
         )
-    runs.record_findings(connection, run_id, ended.findings)
+    runs.record_findings(connection, run_id, findings=ended.findings)
     runs.finish_run(
         connection,
         run_id,

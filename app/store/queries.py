@@ -119,7 +119,7 @@ def offers_as_of(
     return stored
 
 
-def offer_by_id(connection: Connection, offer_id: int, instant: datetime) -> StoredOffer | None:
+def offer_by_id(connection: Connection, offer_id: int, *, instant: datetime) -> StoredOffer | None:
     """Return one offer as it was at an instant, or None when it had no price then."""
     row = connection.execute(_as_of(instant).where(offer.c.id == offer_id)).one_or_none()
     if row is None:

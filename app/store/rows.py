@@ -52,7 +52,7 @@ def _digits(number: Decimal | None) -> str | None:
     return None if number is None else f"{number:f}"
 
 
-def offer_row(offer_id: int, key: str, each: Offer, *, seen_at: int) -> tuple[Any, ...]:
+def offer_row(offer_id: int, key: str, *, each: Offer, seen_at: int) -> tuple[Any, ...]:
     """Return a row of `offer` for an offer that was never seen before."""
     return (
         offer_id,
@@ -81,7 +81,7 @@ def offer_row(offer_id: int, key: str, each: Offer, *, seen_at: int) -> tuple[An
     )
 
 
-def price_row(price_id: int, offer_id: int, added: Added, *, run_id: int, seen_at: int) -> tuple[Any, ...]:
+def price_row(price_id: int, offer_id: int, *, added: Added, run_id: int, seen_at: int) -> tuple[Any, ...]:
     """Return a row of `price` for a price first seen by this run."""
     each = added.asked.offer
     return (

@@ -91,7 +91,7 @@ def finish_run(
     )
 
 
-def record_findings(connection: Connection, run_id: int, findings: Iterable[Finding]) -> None:
+def record_findings(connection: Connection, run_id: int, *, findings: Iterable[Finding]) -> None:
     """Note what a run's parser and checks noticed."""
     rows = [
         {
@@ -113,7 +113,7 @@ def _storable(text: str) -> str:
 
 
 def record_capture(
-    connection: Connection, run_id: int, answer: Capture, *, method: str = "GET", request_sha256: str = ""
+    connection: Connection, run_id: int, *, answer: Capture, method: str = "GET", request_sha256: str = ""
 ) -> None:
     """Note an answer that was archived: the request is told apart by its method and the hash of its body."""
     connection.execute(

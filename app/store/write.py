@@ -55,7 +55,7 @@ class _Known(NamedTuple):
     words: tuple[Any, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True)  # it is filled while offers are compared
 class _Changes:
     """What one publish does to the tables, noted before it is written; a list is one statement's rows."""
 
@@ -232,7 +232,7 @@ def _note_new(changes: _Changes, key: str, asked: Sequence[Asked]) -> None:
     """Note an offer that was never seen before, and its prices."""
     offer_id = changes.next_offer_id
     changes.next_offer_id += 1
-    changes.offers.append(offer_row(offer_id, key, asked[0].offer, seen_at=changes.seen_at))
+    changes.offers.append(offer_row(offer_id, key, each=asked[0].offer, seen_at=changes.seen_at))
     _note_prices(changes, offer_id, asked, stored=())
 
 
@@ -256,7 +256,7 @@ def _note_prices(
         return False
     for added in steps.added:
         row = price_row(
-            changes.next_price_id, offer_id, added, run_id=changes.run_id, seen_at=changes.seen_at
+            changes.next_price_id, offer_id, added=added, run_id=changes.run_id, seen_at=changes.seen_at
         )
         changes.next_price_id += 1
         changes.prices.append(row)

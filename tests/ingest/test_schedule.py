@@ -52,7 +52,7 @@ def test_the_day_is_the_slot(engine: Engine, tmp_path: Path, monkeypatch: pytest
     asked = []
     monkeypatch.setattr(schedule, "scrape", lambda *_, **options: asked.append(options) or ())
     schedule.run_today(
-        engine, Settings(home=tmp_path), "nebius", lambda: datetime(2026, 11, 1, 5, tzinfo=UTC)
+        engine, Settings(home=tmp_path), provider="nebius", clock=lambda: datetime(2026, 11, 1, 5, tzinfo=UTC)
     )
     assert (asked[0]["providers"], asked[0]["slot"]) == (["nebius"], "2026-11-01")
 

@@ -251,8 +251,8 @@ def test_one_offer_is_read_as_the_board_reads_it(engine: Engine) -> None:
     publish_offers(engine, [*nebius_page(), h200("3.79")], observed_at=utc(10))
     with reading(engine) as connection:
         for each in offers_as_of(connection, utc(12)):
-            assert offer_by_id(connection, each.offer_id, utc(12)) == each
-        assert offer_by_id(connection, 999, utc(12)) is None
+            assert offer_by_id(connection, each.offer_id, instant=utc(12)) == each
+        assert offer_by_id(connection, 999, instant=utc(12)) is None
         assert offer_history(connection, 999) == []
 
 

@@ -76,8 +76,8 @@ def test_findings_come_back_in_their_order(engine: Engine) -> None:
     )
     run_id = claimed(engine)
     with writing(engine) as connection:
-        runs.record_findings(connection, run_id, noticed)
-        runs.record_findings(connection, run_id, ())
+        runs.record_findings(connection, run_id, findings=noticed)
+        runs.record_findings(connection, run_id, findings=())
     with reading(engine) as connection:
         assert runs.findings_of(connection, run_id) == list(noticed)
 
@@ -98,8 +98,8 @@ def test_the_last_answer_to_a_request_is_found_again(engine: Engine) -> None:
     ]
     with writing(engine) as connection:
         for answer in answers:
-            runs.record_capture(connection, run_id, answer)
-        runs.record_capture(connection, run_id, answers[0], method="POST", request_sha256="ff")
+            runs.record_capture(connection, run_id, answer=answer)
+        runs.record_capture(connection, run_id, answer=answers[0], method="POST", request_sha256="ff")
     with reading(engine) as connection:
         assert runs.last_capture(connection, "https://acme.example/pricing") == answers[1]
         posted = runs.last_capture(
