@@ -17,7 +17,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 SERVICES = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 def free_port() -> int:
@@ -66,6 +66,9 @@ def environment(tmp_path: Path, postgres_database_url: str) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": str(ROOT),
         "DATABASE_URL": postgres_database_url,
+        # Whatever a scheduler tries to fetch ends at a closed port of this machine.
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "HTTP_PROXY": "http://127.0.0.1:9",
         "INFERPRICE_HOME": str(tmp_path / "home"),
     }
 
