@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from app.domain.query import DEFAULT_SORT, OfferQuery
+from app.domain.query import DEFAULT_PER_PAGE, DEFAULT_SORT, OfferQuery
 from app.web import words
 from app.web.menus import Menu, baseline_options, column_options, menus, precision_options
 from app.web.render import environment, headings_html, row_html
@@ -34,6 +34,7 @@ class BoardPage:
     baseline_options: Markup
     precision_options: Markup
     sort_field: str
+    per_page_field: str
     today: str
     first_day: str
     total: int
@@ -80,6 +81,7 @@ def board_page(served: Served, selection: Selection) -> BoardPage:
         baseline_options=baseline_options(served, query.baseline),
         precision_options=precision_options(query.precision),
         sort_field="" if query.sort == DEFAULT_SORT else query.sort,
+        per_page_field="" if query.per_page == DEFAULT_PER_PAGE else str(query.per_page),
         today=served.words.today.isoformat(),
         first_day=served.first_day.isoformat() if served.first_day else "",
         total=selection.total,

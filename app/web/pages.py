@@ -99,4 +99,5 @@ def wrong_query(request: Request, error: QueryError) -> Response:
 def api_page(request: Request) -> Response:
     """Answer the page that says how programs ask, made from the OpenAPI document's own parameters."""
     html = environment().get_template("api.html").render(parameters=PARAMETERS, base=str(request.base_url))
-    return respond(request, Answer(html.encode(), HTML), tag=etag("api", html))
+    tag = etag("api", html)
+    return not_modified(request, tag) or respond(request, Answer(html.encode(), HTML), tag=tag)
