@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from app.web.answers import Answer, etag, not_modified, respond
@@ -59,11 +60,13 @@ def evidence(request: Request) -> Response:
     served = find_board(shared, text)
     query = read_query(text, served.words)
     asked = request.path_params["offer_id"]
-    offer_id = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= MAX_ID_DIGITS else 0
+    if not (asked.isascii() and asked.isdigit() and len(asked) <= MAX_ID_DIGITS):
+        raise HTTPException(404)
+    offer_id = int(asked)
     row = served.board.find(offer_id)
     if row is None:
         day = f" on {query.as_of}" if query.as_of else ""
-        sentence = f"There is no offer {asked[:MAX_ID_DIGITS]}{day}."
+        sentence = f"There is no offer {offer_id}{day}."
         return sorry(request, 404, sentence=sentence, hint="It may have been withdrawn.")
     body = render_evidence(served, row, query=query, partial=wants_part(request)).encode()
     tag = etag(served.token, f"{wants_part(request)} {offer_id} {query_string(query)}")
