@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.dml import UpdateBase
 
     from app.domain.offers import Offer
+    from app.store.diff import Added
 
 
 class PublishError(ValueError):
@@ -99,7 +100,8 @@ def publish(
     changes = _Changes(run_id, seen_at, _next_id(connection, offer), _next_id(connection, price))
     result = _compare(changes, wanted, known=known, stored=stored)
     _write(connection, changes)
-    _mark_seen(connection, provider, from_seconds(seen_at))
+    if known:
+        _mark_seen(connection, provider, from_seconds(seen_at))
     return result
 
 
@@ -233,7 +235,8 @@ def _note_new(changes: _Changes, key: str, asked: Sequence[Asked]) -> None:
     offer_id = changes.next_offer_id
     changes.next_offer_id += 1
     changes.offers.append(offer_row(offer_id, key, each=asked[0].offer, seen_at=changes.seen_at))
-    _note_prices(changes, offer_id, asked, stored=())
+    for added in price_steps((), asked, seen_at=changes.seen_at).added:
+        _note_price(changes, offer_id, added)
 
 
 def _note_words(changes: _Changes, before: _Known, each: Offer) -> bool:
@@ -255,16 +258,20 @@ def _note_prices(
     if steps is NOTHING:
         return False
     for added in steps.added:
-        row = price_row(
-            changes.next_price_id, offer_id, added=added, run_id=changes.run_id, seen_at=changes.seen_at
-        )
-        changes.next_price_id += 1
-        changes.prices.append(row)
-    if stored:
-        changes.ended += steps.ended
-        changes.withdrawn += [(price_id,) for price_id in steps.withdrawn]
-        changes.confirmed += [(changes.seen_at, price_id) for price_id in steps.confirmed]
+        _note_price(changes, offer_id, added)
+    changes.ended += steps.ended
+    changes.withdrawn += [(price_id,) for price_id in steps.withdrawn]
+    changes.confirmed += [(changes.seen_at, price_id) for price_id in steps.confirmed]
     return steps.is_change
+
+
+def _note_price(changes: _Changes, offer_id: int, added: Added) -> None:
+    """Note a new price under the next free id."""
+    row = price_row(
+        changes.next_price_id, offer_id, added=added, run_id=changes.run_id, seen_at=changes.seen_at
+    )
+    changes.next_price_id += 1
+    changes.prices.append(row)
 
 
 def _write(connection: Connection, changes: _Changes) -> None:

@@ -1,5 +1,7 @@
 """The migrations make exactly the tables the program expects, on both databases, any number of times."""
 
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,4 +78,19 @@ def test_sqlite_keeps_a_write_ahead_log_and_foreign_keys(tmp_path: Path) -> None
     with reading(engine) as connection:
         assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "wal"
         assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
+    engine.dispose()
+
+
+def test_a_new_migration_is_drafted_from_what_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(migrate.migrations_dir(), tmp_path / "migrations")
+    monkeypatch.setattr(migrate, "migrations_dir", lambda: folder)
+    engine = make_engine(f"sqlite:///{tmp_path / 'draft.db'}")
+    migrate.upgrade(engine)
+    with writing(engine) as connection:
+        connection.execute(text("DROP TABLE finding"))
+    file = migrate.draft(engine, "Bring back findings")
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}_bring_back_findings\.py", file.name)
+    assert "op.create_table('finding'" in file.read_text()
     engine.dispose()
