@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.schedulers.blocking import BlockingScheduler
+from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.date import DateTrigger
 
@@ -36,20 +36,16 @@ def run_scheduler(settings: Settings) -> None:
 
     Any number of these may run on one database: a source's slot, its day, is claimed by one of them.
     """
-    # SIGTERM ends the process as Ctrl-C does, at whatever point it comes.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Blocked here and in every thread made from here on, a signal waits until this thread asks for it: it
+    # cannot come at a wrong moment and cannot be lost.
+    ends = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     engine = make_engine(settings.database_url)
-    try:
-        scheduler = make_scheduler(engine, settings, clock=_now)
-        try:
-            scheduler.start()
-        finally:
-            if scheduler.running:
-                scheduler.shutdown()
-    except KeyboardInterrupt:
-        log.info("The scheduler was told to end.")
-    finally:
-        engine.dispose()
+    scheduler = make_scheduler(engine, settings, clock=_now)
+    scheduler.start()
+    log.info("The scheduler was told to end by %s.", signal.Signals(signal.sigwait(ends)).name)
+    scheduler.shutdown()
+    engine.dispose()
 
 
 def make_scheduler(engine: Engine, settings: Settings, *, clock: Callable[[], datetime]) -> Any:
@@ -57,7 +53,7 @@ def make_scheduler(engine: Engine, settings: Settings, *, clock: Callable[[], da
 
     A source whose time today has passed already also runs at once; when it has run today, its slot says so.
     """
-    scheduler = BlockingScheduler(
+    scheduler = BackgroundScheduler(
         timezone=UTC,
         # One thread: sources take their turn, which is as polite as it gets.
         executors={"default": ThreadPoolExecutor(1)},
