@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from app.domain.metrics import METRICS, Metric
+from app.domain.offers import HOURS_PER_MONTH, hours_per_basis
 from app.web import words
 from app.web.render import NATURE, environment, title, unit
 from app.web.state import link
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
     from app.domain.rows import Row
     from app.web.boards import Served
 
-
-HOURLY_FACTOR: Final = {
-    "second": "3600 s",
-    "minute": "60 min",
-    "month": "1/730",
-    "term": "1/hours of the term",
+_TO_AN_HOUR: Final = {
+    "second": "\N{MULTIPLICATION SIGN} 3600 s",
+    "minute": "\N{MULTIPLICATION SIGN} 60 min",
+    "month": f"\N{DIVISION SIGN} {HOURS_PER_MONTH} h",
 }
 """What brings a printed figure to one hour, by the unit it is printed for."""
 
@@ -140,8 +139,11 @@ def _from_printed(metric: Metric, row: Row) -> str:
     """Return how the price of one GPU, or of the instance, follows from the figure as printed."""
     offer = row.offer
     text = f"{offer.list_price} {words.BASIS[offer.price_basis]}"
-    factor = HOURLY_FACTOR.get(offer.price_basis.value.partition("_")[2])
-    text += f" \N{MULTIPLICATION SIGN} {factor}" if factor else ""
+    span = offer.price_basis.value.partition("_")[2]
+    if span == "term":
+        text += f" \N{DIVISION SIGN} {hours_per_basis(offer.price_basis, term_days=offer.term_days_max)} h"
+    elif span in _TO_AN_HOUR:
+        text += f" {_TO_AN_HOUR[span]}"
     for_instance = metric.key == "usd_per_instance_hour"
     if offer.price_basis.is_per_instance and not for_instance:
         text += f" \N{DIVISION SIGN} {offer.gpu_count} GPUs"

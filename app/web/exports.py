@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 
 Value = str | int | float | bool | None
 
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA_STARTS: Final = (
+    *("=", "+", "-", "@", "\t", "\r", "\n", "\0"),
+    "\N{FULLWIDTH EQUALS SIGN}",
+    "\N{FULLWIDTH PLUS SIGN}",
+    "\N{FULLWIDTH HYPHEN-MINUS}",
+    "\N{FULLWIDTH COMMERCIAL AT}",
+)
 """Characters with which a spreadsheet begins a formula, or skips to one that follows."""
 
 
