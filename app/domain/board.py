@@ -119,11 +119,13 @@ class Board:
         number = self._by_id.get(offer_id)
         return None if number is None else self.rows[number]
 
+    def has_order(self, query: OfferQuery) -> bool:
+        """Tell whether the order of a query is at hand, so that its rows need not be sorted."""
+        return _order_key(query) in self._orders
+
     def _order(self, query: OfferQuery, view: View) -> Order:
-        """Return the rows in the order of a column; scaling by the weights changes no order."""
-        column = COLUMNS[query.sort_key]
-        depends = column.depends if isinstance(column, Metric) else ()
-        key = (query.sort, *(getattr(query, name) for name in depends if name != "weights_gb"))
+        """Return the rows in the order of a column."""
+        column, key = COLUMNS[query.sort_key], _order_key(query)
         found = self._orders.get(key)
         if found is None:
             values = [sort_value(column, row, view=view) for row in self.rows]
@@ -197,6 +199,13 @@ class Board:
             found = {key: Decimal(micros) / 1_000_000 for key, (_, micros) in best.items()}
             self._baselines[baseline] = found
         return found
+
+
+def _order_key(query: OfferQuery) -> tuple[object, ...]:
+    """Return what an order depends on; scaling by the weights changes none."""
+    column = COLUMNS[query.sort_key]
+    depends = column.depends if isinstance(column, Metric) else ()
+    return (query.sort, *(getattr(query, name) for name in depends if name != "weights_gb"))
 
 
 def sort_value(column: Fact | Metric, row: Row, *, view: View) -> object | None:

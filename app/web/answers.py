@@ -33,6 +33,11 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     _compressed: bytes | None = None
 
+    @property
+    def is_compressed(self) -> bool:
+        """Tell whether the compressed body is at hand."""
+        return self._compressed is not None
+
     def compressed(self) -> bytes:
         """Return the body compressed with brotli, made once."""
         if self._compressed is None:
@@ -84,10 +89,15 @@ def respond(request: Request, answer: Answer, *, tag: str) -> Response:
     """Return the answer as a response, compressed where the reader accepts it."""
     headers = {"etag": tag, "cache-control": "no-cache", "vary": VARY, **answer.headers}
     body = answer.body
-    if len(body) >= SMALLEST_COMPRESSED_BYTES and accepts_brotli(request.headers.get("accept-encoding", "")):
+    if len(body) >= SMALLEST_COMPRESSED_BYTES and wants_compressed(request):
         body = answer.compressed()
         headers["content-encoding"] = "br"
     return Response(body, headers=headers, media_type=answer.media_type)
+
+
+def wants_compressed(request: Request) -> bool:
+    """Tell whether the reader accepts a compressed answer."""
+    return accepts_brotli(request.headers.get("accept-encoding", ""))
 
 
 def accepts_brotli(accept_encoding: str) -> bool:

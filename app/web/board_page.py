@@ -100,23 +100,20 @@ def board_page(served: Served, selection: Selection) -> BoardPage:
 def rendered_rows(served: Served, selection: Selection) -> list[bytes]:
     """Return the asked rows as HTML; a row is rendered once for each set of columns and figures."""
     query = selection.query
-    shown = OfferQuery(
-        precision=query.precision,
-        weights_gb=query.weights_gb,
-        baseline=query.baseline,
-        as_of=query.as_of,
-        columns=query.columns,
-    )
-    made = served.rendered(shown)
+    made = served.rendered(query)
     missing = [number for number in selection.rows if number not in made]
     if missing:
-        text = query_string(shown)
+        text = query_string(OfferQuery(**{name: getattr(query, name) for name in _IN_EVIDENCE}))
         evidence = f"?{text}" if text else ""
         for number in missing:
             row = served.board.rows[number]
             html = row_html(row, selection.view, columns=query.columns, evidence_query=evidence)
             made[number] = html.encode()
     return [made[number] for number in selection.rows]
+
+
+_IN_EVIDENCE: Final = ("precision", "weights_gb", "baseline", "as_of", "columns")
+"""Fields that a row's link to its evidence keeps."""
 
 
 def _title(query: OfferQuery) -> str:

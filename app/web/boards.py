@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import __version__
 from app.domain.board import Board, build_board
 from app.domain.providers import load_providers
-from app.domain.query import OfferQuery, Vocabulary, make_vocabulary
+from app.domain.query import DEFAULT_PER_PAGE, OfferQuery, Vocabulary, make_vocabulary
 from app.domain.rows import Flag
 from app.store import queries
 from app.store.session import reading
@@ -49,6 +49,15 @@ KEPT_PARTS: Final = 64
 T = TypeVar("T")
 
 
+Figures = tuple[object, ...]
+"""What rendered rows depend on: see `figures_of`."""
+
+
+def figures_of(query: OfferQuery) -> Figures:
+    """Return the parts of a query that its rows, once chosen, are rendered by."""
+    return (query.columns, query.precision, query.weights_gb, query.baseline, query.as_of)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
     """A board to answer from. `token` changes whenever an answer could; `outage` says the store is away.
@@ -64,17 +73,26 @@ class Served:
     newest: datetime | None
     oldest: datetime | None
     all_stale: bool
-    _rendered: OrderedDict[OfferQuery, dict[int, bytes]] = field(default_factory=OrderedDict)
+    _rendered: OrderedDict[Figures, dict[int, bytes]] = field(default_factory=OrderedDict)
     _parts: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
-    def rendered(self, shown: OfferQuery) -> dict[int, bytes]:
-        """Return the rows rendered so far for what `shown` says of columns and figures, by row number."""
-        found = self._rendered.get(shown)
+    def rendered(self, query: OfferQuery) -> dict[int, bytes]:
+        """Return the rows rendered so far for the query's columns and figures, by row number."""
+        figures = figures_of(query)
+        found = self._rendered.get(figures)
         if found is None:
-            found = self._rendered[shown] = {}
+            found = self._rendered[figures] = {}
             while len(self._rendered) > RENDERED_VIEWS:
                 self._rendered.popitem(last=False)
         return found
+
+    def is_warm(self, query: OfferQuery) -> bool:
+        """Tell whether a page takes a few milliseconds at most: nothing has to be sorted or searched for it.
+
+        At worst its 100 rows are rendered.
+        """
+        short = query.per_page <= DEFAULT_PER_PAGE and not query.q
+        return short and figures_of(query) in self._rendered and self.board.has_order(query)
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a part of pages that holds for the whole board, made when first asked for."""
@@ -119,14 +137,19 @@ class BoardKeeper:
         """Return the accelerators that every board is built with."""
         return self._catalogue
 
+    def fresh(self) -> Served | None:
+        """Return the board of now when the store need not be asked for it, else None; never waits."""
+        return self._current if time.monotonic() - self._checked_at < CHECK_EVERY_S else None
+
     def current(self) -> Served:
         """Return the board of now, rebuilt when something was published or an hour has passed.
 
         In an outage of the store the last board is returned, marked. Raises NoBoardError when there is none.
         """
+        fresh = self.fresh()
+        if fresh is not None:
+            return fresh
         served = self._current
-        if served is not None and time.monotonic() - self._checked_at < CHECK_EVERY_S:
-            return served
         # Whoever comes while the store is being asked gets the last board: a slow store slows one reader.
         if not self._lock.acquire(blocking=served is None):
             assert served is not None  # noqa: S101 - only then is the lock not waited for
@@ -155,10 +178,10 @@ class BoardKeeper:
         return found
 
     def _refresh(self) -> Served:
-        served = self._current
-        if served is not None and time.monotonic() - self._checked_at < CHECK_EVERY_S:
-            return served
-        now = self._clock()
+        fresh = self.fresh()
+        if fresh is not None:
+            return fresh
+        served, now = self._current, self._clock()
         try:
             served = self._read(now)
         except SQLAlchemyError as error:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from app.web.answers import Answer, etag, not_modified, respond
+from app.domain.query import parse_query
+from app.web.answers import Answer, Answers, etag, not_modified, respond, wants_compressed
 from app.web.board_page import render_board
 from app.web.evidence_page import render_evidence
 from app.web.parameters import PARAMETERS
@@ -31,25 +33,47 @@ def wants_part(request: Request) -> bool:
     return "hx-request" in headers and "hx-history-restore-request" not in headers
 
 
-def board(request: Request) -> Response:
-    """Answer the board page. A form's empty fields are redirected away, so that addresses stay short."""
+async def board(request: Request) -> Response:
+    """Answer the board page: at once when all it needs is in memory, else from a thread, which may wait."""
     shared: Shared = request.app.state.shared
     text = query_text(request)
-    served = find_board(shared, text)
+    served = None if "as_of" in text else shared.keeper.fresh()
+    answer = None if served is None else _answer(request, served, text=text, at_once=True)
+    return await run_in_threadpool(_wait_for_board, request, text) if answer is None else answer
+
+
+def _wait_for_board(request: Request, text: str) -> Response:
+    served = find_board(request.app.state.shared, text)
+    answer = _answer(request, served, text=text, at_once=False)
+    assert answer is not None  # noqa: S101 - only what has to be at once may be missing
+    return answer
+
+
+def _answer(request: Request, served: Served, *, text: str, at_once: bool) -> Response | None:
+    """Return the answer of a board. A form's empty fields are redirected away, so that addresses stay short.
+
+    With `at_once`, None stands for an answer that would take more than a few milliseconds to make.
+    """
+    answers: Answers = request.app.state.shared.answers
     part = wants_part(request)
     key = f"{'part' if part else 'page'} /?{text}"
     tag = etag(served.token, key)
     known = not_modified(request, tag)
     if known is not None:
         return known
-    found = shared.answers.peek(served.token, key)
+    found = answers.peek(served.token, key)
+    if at_once and wants_compressed(request) and (found is None or not found.is_compressed):
+        return None
     if found is None:
-        query = read_query(text, served.words)
-        if not part and any(not value for _, value in read_pairs(text)):
+        pairs = read_pairs(text)
+        query = parse_query(pairs, served.words)
+        if at_once and not served.is_warm(query):
+            return None
+        if not part and any(not value for _, value in pairs):
             return RedirectResponse(link("/", query), status_code=303)
         headers = {"hx-push-url": link("/", query)} if part else {}
         body = render_board(served, query, partial=part)
-        found = shared.answers.keep(served.token, key, answer=Answer(body, HTML, headers))
+        found = answers.keep(served.token, key, answer=Answer(body, HTML, headers))
     return respond(request, found, tag=tag)
 
 
