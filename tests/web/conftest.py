@@ -1,7 +1,7 @@
 """The filled market as the web application serves it, once on each kind of database."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -35,19 +35,27 @@ def serve(database_url: str) -> TestClient:
     return TestClient(application, follow_redirects=False)
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
-    """A market filled once for the whole run, to be read only."""
+@contextmanager
+def filled_with(runs: Sequence[market.Run], request: pytest.FixtureRequest) -> Iterator[Market]:
+    """Give a served market on a database of the kind that the fixture's parameter names."""
     with ExitStack() as stack:
         if request.param == "sqlite":
-            url = empty_sqlite(tmp_path_factory.mktemp("market"))
+            folder: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+            url = empty_sqlite(folder.mktemp("market"))
         else:
             url = stack.enter_context(empty_postgres(request.getfixturevalue("postgres_url")))
-        market.fill(url)
+        market.fill(url, market=runs)
         engine = make_engine(url)
         client = stack.enter_context(serve(url))
         yield Market(request.param, client, market.offer_ids(engine))
         engine.dispose()
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def filled(request: pytest.FixtureRequest) -> Iterator[Market]:
+    """A market filled once for the whole run, to be read only."""
+    with filled_with(market.runs(), request) as made:
+        yield made
 
 
 @pytest.fixture
