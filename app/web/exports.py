@@ -81,7 +81,7 @@ def json_document(board: Board, selection: Selection, *, next_href: str) -> dict
     query = selection.query
     columns = export_columns(query.columns)
     return {
-        "as_of": f"{board.instant:%Y-%m-%dT%H:%M:%SZ}",
+        "as_of": words.utc(board.instant),
         "precision": query.precision,
         "weights_gb": float(query.weights_gb),
         "baseline": query.baseline,
@@ -101,8 +101,8 @@ def json_row(row: Row, view: View, *, columns: tuple[str, ...]) -> dict[str, Any
     values["flags"] = [flag.value for flag in row.flags]
     values["offer_id"] = row.stored.offer_id
     values["family"] = row.family
-    values["observed_at"] = f"{row.stored.observed_at:%Y-%m-%dT%H:%M:%SZ}"
-    values["last_seen_at"] = f"{row.stored.last_seen_at:%Y-%m-%dT%H:%M:%SZ}"
+    values["observed_at"] = words.utc(row.stored.observed_at)
+    values["last_seen_at"] = words.utc(row.stored.last_seen_at)
     values["assumptions"] = list(row.offer.assumptions)
     shown = [METRICS[key] for key in columns if key in METRICS]
     values["unknown"] = {metric.key: why for metric in shown if (why := metric.why_unknown(row, view))}

@@ -91,6 +91,11 @@ def moment(value: datetime) -> str:
     return f"{value:%Y-%m-%d %H:%M} UTC"
 
 
+def utc(value: datetime) -> str:
+    """Return a UTC time to the second as RFC 3339 writes it (strftime's years lack their leading zeros)."""
+    return value.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 def safe_url(url: str) -> str:
     """Return an address that a link may carry: http or https only, else an empty text."""
     try:

@@ -1,19 +1,34 @@
 """The filled market as the web application serves it, once on each kind of database."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from app.settings import Settings
 from app.store.session import make_engine
 from app.web.main import create_app
 from tests.conftest import USES
 from tests.databases import empty_postgres, empty_sqlite
 from tests.web import market
+
+ASKED = pytest.StashKey[Counter[str]]()
+"""How the generated requests of test_schema.py were answered, by kind of answer."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[ASKED] = Counter()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many generated requests were asked, and how they were answered."""
+    asked = config.stash[ASKED]
+    if asked:
+        parts = ", ".join(f"{number:,} {kind}" for kind, number in sorted(asked.items()))
+        terminalreporter.write_line(f"schemathesis: {asked.total():,} generated requests: {parts}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +40,8 @@ class Market:
     ids: Mapping[tuple[str, str], int]
 
 
-def settings_for(database_url: str) -> Any:
-    return SimpleNamespace(database_url=database_url)
+def settings_for(database_url: str) -> Settings:
+    return Settings(DATABASE_URL=database_url)
 
 
 def serve(database_url: str) -> TestClient:
