@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from app.store.types import BIG_INTEGER, ExactDecimal, Flag, Json, Texts, UtcSeconds
@@ -72,6 +73,7 @@ offer: Final = Table(
     Column("closed_at", UtcSeconds),
     CheckConstraint("gpu_count > 0", name="gpu_count_above_zero"),
     CheckConstraint("min_gpus > 0", name="min_gpus_above_zero"),
+    Index("ix_offer_accelerator_first_seen_at", "accelerator", "first_seen_at"),
     sqlite_strict=True,
 )
 
@@ -133,6 +135,14 @@ Index(
 # Both lead to the prices that hold at an instant without passing those that ended before it.
 Index("ix_price_offer_id_valid_to", price.c.offer_id, price.c.valid_to)
 Index("ix_price_valid_to_valid_from", price.c.valid_to, price.c.valid_from)
+# What happened on a day: which prices began, and which were announced.
+Index("ix_price_valid_from", price.c.valid_from)
+Index(
+    "ix_price_announced_observed_at",
+    price.c.observed_at,
+    sqlite_where=text("announced = 1"),
+    postgresql_where=text("announced"),
+)
 
 capture: Final = Table(
     "capture",
