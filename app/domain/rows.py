@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from app.domain.cadence import Freshness, freshness, read_every
 from app.domain.offers import ServiceKind, pair_key
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class Flag(StrEnum):
 
     DEARER_PER_TBS = "dearer_per_tbs"
     STALE = "stale"
+    VERY_STALE = "very_stale"
     ASSUMED = "assumed"
     ANNOUNCED = "announced"
     CHANGE_ANNOUNCED = "change_announced"
@@ -38,6 +39,7 @@ FLAG_MEANINGS: Final = {
         "cheaper per hour than another variant of the same family at this provider, but dearer per TB/s"
     ),
     Flag.STALE: "no good run has listed this offer for more than 48 hours",
+    Flag.VERY_STALE: "no good run has listed this offer for more than 7 days",
     Flag.ASSUMED: "the page does not name the variant; the row says why this one is assumed",
     Flag.ANNOUNCED: "announced for this date; no run has seen it as the current price yet",
     Flag.CHANGE_ANNOUNCED: "the provider has announced another price for a later date",
@@ -47,9 +49,6 @@ FLAG_MEANINGS: Final = {
     Flag.SLICE: "a slice of a card, not a whole one; kept out of per-card figures",
     Flag.UNKNOWN_ACCELERATOR: "the provider's words do not name a variant we know",
 }
-
-STALE_AFTER: Final = timedelta(hours=48)
-"""Sources are read daily: two missed days make a price stale."""
 
 MANAGED_KINDS: Final = frozenset({ServiceKind.DEDICATED_DEPLOYMENT, ServiceKind.SERVERLESS})
 
@@ -76,13 +75,20 @@ class Row:
         """Return the accelerator's family; it may be known where the variant is not."""
         return self.accelerator.family if self.accelerator else self.offer.family
 
+    @property
+    def is_stale(self) -> bool:
+        """Tell whether no good run has listed the offer for too long, however long."""
+        return Flag.STALE in self.flags or Flag.VERY_STALE in self.flags
+
 
 def make_row(stored: StoredOffer, catalogue: Catalogue, *, instant: datetime) -> Row:
     """Join a stored offer with the catalogue and say what to warn of at `instant` (aware, UTC)."""
     offer = stored.offer
     accelerator = catalogue.get(offer.accelerator) if offer.accelerator else None
+    age = freshness(instant - stored.last_seen_at, every=read_every(offer.provider))
     holds = {
-        Flag.STALE: instant - stored.last_seen_at > STALE_AFTER,
+        Flag.STALE: age is Freshness.STALE,
+        Flag.VERY_STALE: age is Freshness.VERY_STALE,
         Flag.ASSUMED: offer.variant_assumed,
         Flag.ANNOUNCED: stored.announced_since_page,
         Flag.CHANGE_ANNOUNCED: stored.next_price is not None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import signal
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.date import DateTrigger
 
+from app.domain.cadence import minute_of_day
 from app.ingest.sources import scrape, sources
 from app.store.session import make_engine
 
@@ -27,8 +27,6 @@ log = logging.getLogger(__name__)
 
 JITTER_S: Final = 900
 """Seconds by which a day's run may be earlier or later, so that it is no strike of the clock."""
-
-MINUTES_PER_DAY: Final = 24 * 60
 
 
 def run_scheduler(settings: Settings) -> None:
@@ -83,11 +81,6 @@ def run_today(engine: Engine, settings: Settings, *, provider: str, clock: Calla
     """Run one source for today, unless it has run for today already."""
     for outcome in scrape(engine, settings, providers=[provider], clock=clock, slot=f"{clock():%Y-%m-%d}"):
         log.info("%s", outcome.sentence)
-
-
-def minute_of_day(provider: str) -> int:
-    """Return the minute at which a provider is read: always the same one, and spread over the day."""
-    return int.from_bytes(hashlib.sha256(provider.encode()).digest()[:4]) % MINUTES_PER_DAY
 
 
 def _now() -> datetime:

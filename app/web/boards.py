@@ -16,7 +16,6 @@ from app import __version__
 from app.domain.board import Board, build_board
 from app.domain.providers import load_providers
 from app.domain.query import DEFAULT_PER_PAGE, OfferQuery, Vocabulary, make_vocabulary
-from app.domain.rows import Flag
 from app.store import queries
 from app.store.session import reading
 
@@ -115,7 +114,7 @@ def serve(board: Board, vocabulary: Vocabulary, *, token: str, first_day: date |
         first_day=first_day,
         newest=max(seen, default=None),
         oldest=min(seen, default=None),
-        all_stale=bool(seen) and all(Flag.STALE in row.flags for row in board.rows),
+        all_stale=bool(seen) and all(row.is_stale for row in board.rows),
     )
 
 

@@ -40,6 +40,7 @@ BASIS: Final = {
 FLAG: Final = {
     Flag.DEARER_PER_TBS: "dear per TB/s",
     Flag.STALE: "stale",
+    Flag.VERY_STALE: "very stale",
     Flag.ASSUMED: "assumed",
     Flag.ANNOUNCED: "announced",
     Flag.CHANGE_ANNOUNCED: "change announced",

@@ -137,7 +137,8 @@ def flags(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: da
     offer = stored.offer
     checks = {
         "dearer_per_tbs": is_trap(offer, [each.offer for each in everything]),
-        "stale": instant - stored.last_seen_at > timedelta(hours=48),
+        "stale": timedelta(hours=48) < instant - stored.last_seen_at <= timedelta(days=7),
+        "very_stale": instant - stored.last_seen_at > timedelta(days=7),
         "assumed": offer.variant_assumed,
         "announced": stored.announced_since_page,
         "change_announced": stored.next_price is not None,

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
+from app.domain.cadence import minute_of_day
 from app.ingest import schedule
-from app.ingest.schedule import make_scheduler, minute_of_day
+from app.ingest.schedule import make_scheduler
 from app.settings import Settings
 from app.store.migrate import upgrade
 from app.store.session import make_engine

@@ -146,4 +146,4 @@ def test_a_board_with_nothing_but_old_prices_says_how_old(database_url: str) -> 
     with serve(database_url) as client:
         page = get(client, "/")
     assert "Every price here is 10 days old or older: no provider has been read since." in page
-    assert len(read_table(page).tree.css("tbody .flag.stale")) == len(read_table(page).ids)
+    assert len(read_table(page).tree.css("tbody .flag.very_stale")) == len(read_table(page).ids)
