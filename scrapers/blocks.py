@@ -21,6 +21,9 @@ AMOUNT: Final = re.compile(r"\$\s*[0-9]|[€£¥₹]\s*[0-9]|[0-9]\s*(?:¢|€|U
 SIDE_TITLES: Final = frozenset({"", "action", "actions", "get started", "details", "launch"})
 """Columns of buttons and links: they stand in price tables and say nothing about a price."""
 
+NEUTRAL_TITLES: Final = frozenset({"price", "prices", "pricing", "list price", "list prices"})
+"""Titles over several price columns that add nothing to the titles below them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _DAY: Final = r"[a-z]{3,9}\.? [0-9]{1,2}(?:, 20[0-9]{2})?|20[0-9]{2}-[0-9]{2}-[0-9]{2}"
 DATED: Final = re.compile(
-    rf"(?P<title>.*?)[\s:,(\u2013\u2014-]*\b(?P<word>from|effective|starting|as of|until|through|up to|before)"
+    r"(?P<title>.*?)[\s:,(\u2013\u2014-]*"
+    r"\b(?P<word>from|effective|starting|as of|until|through|up to|before)"
     rf" (?P<day>{_DAY})(?: onwards?)?\)?"
 )
 """A title with a date, as `title_key` gives it."""

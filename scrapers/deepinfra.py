@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -16,6 +15,8 @@ from scrapers.labelled import read_labelled
 from scrapers.offering import Known, know, memory_in, name_findings, once, shown
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from scrapers.records import Record
 
 PROVIDER: Final = "deepinfra"
@@ -44,7 +45,7 @@ INSTANCE_WORDS: Final = Vocabulary(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    """What a record is for: how many GPUs of which name, as what the provider sells them, with which memory."""
+    """What a record is for: so many GPUs of one name and memory, as a deployment or as an instance."""
 
     sku: str
     name: str

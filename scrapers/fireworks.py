@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
 from scrapers.amounts import Amount, read_amount
 from scrapers.base import Expect, Page, Parsed, ParseError, Request, Scraper
-from scrapers.blocks import SIDE_TITLES, Vocabulary, known_names
+from scrapers.blocks import NEUTRAL_TITLES, SIDE_TITLES, Vocabulary, known_names
 from scrapers.dated import dated_titles, split_date
 from scrapers.labelled import read_labelled
 from scrapers.offering import Known, contact_only, know, left_out, memory_in, name_findings, once, shown
@@ -94,7 +94,9 @@ def _offers(record: Record, known: Known, page: Page, *, noticed: list[Finding])
 
 def _column(cell: Cell, place: str, near: date) -> tuple[PriceBasis | None, Dated]:
     """Return the basis the titles over a cell state, and their dates."""
-    parts = [split_date(title_key(title), near) for title in cell.titles]
+    parts = [
+        split_date(title_key(title), near) for title in cell.titles if title_key(title) not in NEUTRAL_TITLES
+    ]
     bases = [part.title for part in parts if part.title]
     strange = [title for title in bases if title not in TITLES]
     if strange or len({TITLES[title] for title in bases}) > 1:

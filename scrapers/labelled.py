@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from scrapers.base import ParseError
-from scrapers.blocks import MARKER_LEVEL, SIDE_TITLES, Heading, Line, Table, Vocabulary
+from scrapers.blocks import MARKER_LEVEL, Heading, Line, Table
 from scrapers.data_blocks import data_blocks, linked_blocks
 from scrapers.embedded import embedded_values, flight_rows
-from scrapers.grid import read_document
+from scrapers.grid import OTHER_CURRENCY, read_document
 from scrapers.html_blocks import html_blocks
 from scrapers.line_records import line_records
 from scrapers.markdown_blocks import markdown_blocks
 from scrapers.reading import title_key
-from scrapers.records import Record
 from scrapers.table_records import table_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from scrapers.blocks import Block
+    from scrapers.blocks import Block, Vocabulary
+    from scrapers.records import Record
 
 _HTML: Final = re.compile(r"<!doctype html|<html[\s>]", re.IGNORECASE)
 
@@ -44,16 +44,32 @@ def read_labelled(
     ParseError when no way gives a wanted record, or a wanted one cannot be read with certainty.
     """
     for blocks in _ways(body, vocabulary):
-        records = tuple(record for record in read_records(blocks, vocabulary) if wanted(record))
-        for record in records:
-            if record.problem:
-                raise ParseError(
-                    record.problem, f"An entry of {record.place} cannot be read with certainty.",
-                    text=" | ".join((record.name, *(cell.text for cell in record.cells)))[:200],
-                )  # fmt: skip
+        records: list[Record] = []
+        for section in _sections(blocks, vocabulary):
+            found = [record for record in _section_records(section, vocabulary) if wanted(record)]
+            if found:
+                _refuse_other_currency(section)
+            records.extend(map(_certain, found))
         if records:
-            return records
+            return tuple(records)
     raise ParseError("missing_table", "The page holds no table of the kind this parser reads.")
+
+
+def _certain(record: Record) -> Record:
+    if record.problem:
+        raise ParseError(
+            record.problem, f"An entry of {record.place} cannot be read with certainty.",
+            text=" | ".join((record.name, *(cell.text for cell in record.cells)))[:200],
+        )  # fmt: skip
+    return record
+
+
+def _refuse_other_currency(section: Section) -> None:
+    """Refuse prices under a heading, caption or sentence that names another currency than the US dollar."""
+    texts = [*section.path, *(one.caption if isinstance(one, Table) else one.text for one in section.blocks)]
+    for text in texts:
+        if OTHER_CURRENCY.search(text):
+            raise ParseError("other_currency", "A part of the page names another currency.", text=text[:120])
 
 
 def _ways(body: bytes, vocabulary: Vocabulary) -> Iterator[Iterable[Block]]:
@@ -77,18 +93,17 @@ def _text(body: bytes) -> str:
         raise ParseError("not_utf8", "The page is not UTF-8 text.", position=str(error.start)) from None
 
 
-def read_records(blocks: Iterable[Block], vocabulary: Vocabulary) -> Iterator[Record]:
-    """Yield the records of a page's blocks, in page order."""
-    for section in _sections(blocks, vocabulary):
-        lines: list[Line] = []
-        for block in section.blocks:
-            if isinstance(block, Line):
-                lines.append(block)
-                continue
-            yield from line_records(lines, vocabulary, path=section.path, key=section.key)
-            lines = []
-            yield from table_records(block, vocabulary, path=section.path, key=section.key)
+def _section_records(section: Section, vocabulary: Vocabulary) -> Iterator[Record]:
+    """Yield the records of a section in page order."""
+    lines: list[Line] = []
+    for block in section.blocks:
+        if isinstance(block, Line):
+            lines.append(block)
+            continue
         yield from line_records(lines, vocabulary, path=section.path, key=section.key)
+        lines = []
+        yield from table_records(block, vocabulary, path=section.path, key=section.key)
+    yield from line_records(lines, vocabulary, path=section.path, key=section.key)
 
 
 def _sections(blocks: Iterable[Block], vocabulary: Vocabulary) -> Iterator[Section]:
@@ -160,6 +175,3 @@ def _until_heading(blocks: list[Block], place: int) -> list[Block]:
     while end < len(blocks) and not isinstance(blocks[end], Heading):
         end += 1
     return blocks[place:end]
-
-
-__all__ = ["SIDE_TITLES", "Record", "Vocabulary", "read_labelled", "read_records"]

@@ -19,7 +19,16 @@ from scrapers.dated import dated_titles, split_date
 from scrapers.embedded import load_json
 from scrapers.labelled import read_labelled
 from scrapers.naming import Named, name_accelerator
-from scrapers.offering import Known, contact_only, know, left_out, memory_in, name_findings, once
+from scrapers.offering import (
+    Known,
+    contact_only,
+    know,
+    left_out,
+    memory_in,
+    name_findings,
+    once,
+    refuse_other_terms,
+)
 from scrapers.reading import NoPrice, title_key
 
 if TYPE_CHECKING:
@@ -70,6 +79,7 @@ def parse(page: Page) -> Parsed:
     Raises ParseError when the tables cannot be told apart by their tabs.
     """
     records = read_labelled(page.body, WORDS, wanted=lambda one: _is_cluster(one) or _is_instance(one))
+    refuse_other_terms(one for one in records if not _is_cluster(one))
     known = {_sku(one): know(one.name, provider=PROVIDER, memory_gb=_memory(one)) for one in records}
     noticed: list[Finding] = [*name_findings(known)]
     offers = once(offer for one in records for offer in _offers(one, known[_sku(one)], page, noticed=noticed))

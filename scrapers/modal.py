@@ -46,8 +46,8 @@ WORDS: Final = Vocabulary(
 )
 ASSUMPTIONS: Final = (
     (
-        "Base rate: in any region, and the work may be stopped. By its documentation of 2026-06 Modal asks 1.5 to"
-        " 1.75 times as much in a chosen region and 3 times as much for work that may not be stopped."
+        "Base rate: in any region, and the work may be stopped. By its documentation of 2026-06 Modal asks"
+        " 1.5 to 1.75 times as much in a chosen region, and 3 times for work that may not be stopped."
     ),
     "CPU and memory are billed on top.",
 )

@@ -13,6 +13,7 @@ from app.domain.offers import offer_key
 from app.domain.providers import load_providers
 from scrapers.base import ParseError
 from scrapers.naming import Named, name_accelerator
+from scrapers.reading import title_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from app.domain.offers import Offer
     from scrapers.records import Record
 
+_OTHER_TERMS: Final = re.compile(
+    r"\b(?:spot|(?:non-)?preemptible|interruptible|reserved?|committed|commitments?|promotion(?:al)?|discounts?"
+    r"|annual|yearly|monthly|per (?:month|year))\b",
+    re.IGNORECASE,
+)
 _MEMORY: Final = re.compile(r"\b([1-9][0-9]{0,4}) ?(?:GB|GiB)\b")
 
 
@@ -99,6 +105,7 @@ def shown(records: Sequence[Record]) -> tuple[tuple[Record, ...], tuple[Finding,
         for record in records
         if not record.is_hidden
     )
+    refuse_other_terms(seen)
     hidden = [record.place for record in records if record.is_hidden]
     if not any(record.cells for record in seen):
         raise ParseError("all_hidden", "The prices of the page are hidden from its readers.")
@@ -107,6 +114,19 @@ def shown(records: Sequence[Record]) -> tuple[tuple[Record, ...], tuple[Finding,
     evidence = {"count": str(len(hidden)), "first": hidden[0]}
     sentence = "Entries that the page hides are left out."
     return seen, (Finding(code="hidden_entries", level=Level.INFO, sentence=sentence, evidence=evidence),)
+
+
+def refuse_other_terms(records: Iterable[Record]) -> None:
+    """Raise ParseError when a heading right above an entry sells it under other terms than on demand."""
+    for record in records:
+        below = list(record.path)
+        known = [place for place, text in enumerate(below) if title_key(text) == record.section]
+        for text in below[known[-1] if known else -1 :]:
+            if _OTHER_TERMS.search(text):
+                raise ParseError(
+                    "other_terms", f"{record.place} stands under a heading with terms nobody has met.",
+                    heading=text,
+                )  # fmt: skip
 
 
 def memory_in(text: str) -> Decimal | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapers.blocks import holds_amount
+from scrapers.blocks import NEUTRAL_TITLES, SIDE_TITLES, holds_amount
 from scrapers.reading import title_key
 from scrapers.records import Cell, Record
 
@@ -70,12 +70,22 @@ def _record(
     elif len(row) < len(titles) and holds_amount(row):
         problem = "wrong_cell_count"
     cells = [_cell(cell, over) for cell, over in zip(row, titles, strict=False)]
+    if not problem and not all(map(vocabulary.is_title, _above(cells))):
+        problem = "unknown_column"
     at = next((place for place, cell in enumerate(cells) if cell.key in vocabulary.name_titles), 0)
     name = cells.pop(at)
     return Record(
         path=path, section=key, name=name.text, name_title=name.key, cells=tuple(cells), problem=problem,
         is_hidden=name.is_hidden,
     )  # fmt: skip
+
+
+def _above(cells: Sequence[Cell]) -> Iterator[str]:
+    """Yield the titles above the cells' own that may change what a price is for."""
+    for cell in cells:
+        yield from (
+            title for title in cell.titles[:-1] if title_key(title) not in NEUTRAL_TITLES | SIDE_TITLES
+        )
 
 
 def _cell(cell: TableCell, titles: tuple[str, ...]) -> Cell:

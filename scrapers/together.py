@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
 from scrapers.amounts import Amount, read_amount
 from scrapers.base import Expect, Page, Parsed, ParseError, Request, Scraper
-from scrapers.blocks import SIDE_TITLES, Vocabulary, known_names
+from scrapers.blocks import NEUTRAL_TITLES, SIDE_TITLES, Vocabulary, known_names
 from scrapers.labelled import read_labelled
 from scrapers.offering import Known, contact_only, know, name_findings, once
 from scrapers.reading import NoPrice, title_key
@@ -134,20 +134,32 @@ def _offers(record: Record, name: str, known: Known, *, url: str, noticed: list[
 
 
 def _column(cell: Cell, record: Record) -> Column:
-    """Return what a cell's title says; a headless table says it in the heading above."""
-    title = cell.titles[-1] if cell.titles else record.path[-1] if record.path else ""
+    """Return what a cell's title says, which the titles and headings above must not contradict.
+
+    A headless table says it in the heading above.
+    """
+    section = next(place for place, text in enumerate(record.path) if title_key(text) == record.section)
+    headings = [text for text in record.path[section + 1 :] if title_key(text) in COLUMNS]
+    titles = [title for title in cell.titles if title_key(title) not in NEUTRAL_TITLES] or headings[-1:]
+    columns = [_titled(title, record.place) for title in titles or [""]]
+    above = [_titled(heading, record.place) for heading in headings]
+    if len({column.pricing_model for column in (*columns, *above)}) > 1:
+        text = " > ".join((*headings, *titles))
+        raise ParseError("terms_disagree", f"{record.place} says two things about its terms.", titles=text)
+    return columns[-1]
+
+
+def _titled(title: str, place: str) -> Column:
     key = title_key(title)
     found = DAYS.fullmatch(key)
-    if found is not None:
-        first, last = int(found[1]), int(found[2])
-        if first >= last:
-            raise ParseError(
-                "unknown_column", f"{record.place} has a term that ends before it begins.", column=title
-            )
-        return Column(pricing_model=PricingModel.RESERVED, term=title, days=(first, last))
-    if key not in COLUMNS:
-        raise ParseError("unknown_column", f"{record.place} has a title nobody has met.", column=title)
-    return COLUMNS[key]
+    if found is None:
+        if key not in COLUMNS:
+            raise ParseError("unknown_column", f"{place} has a title nobody has met.", column=title)
+        return COLUMNS[key]
+    first, last = int(found[1]), int(found[2])
+    if first >= last:
+        raise ParseError("unknown_column", f"{place} has a term that ends before it begins.", column=title)
+    return Column(pricing_model=PricingModel.RESERVED, term=title, days=(first, last))
 
 
 def _offer(
