@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from app.domain.query import DEFAULT_PER_PAGE, DEFAULT_SORT, OfferQuery
+from app.domain.query import DEFAULT_PER_PAGE, DEFAULT_SORT, OfferQuery, query_pairs
 from app.web import words
-from app.web.menus import Menu, baseline_options, column_options, menus, precision_options
+from app.web.menus import baseline_options, column_options, menus, precision_options
 from app.web.render import environment, headings_html, row_html
-from app.web.state import link, query_string
+from app.web.state import joined, link, query_string
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from app.domain.board import Selection
     from app.web.boards import Served
 
@@ -28,7 +30,7 @@ class BoardPage:
     csv_href: str
     json_href: str
     notices: tuple[str, ...]
-    menus: list[Menu]
+    menus: Markup
     sizes_chosen: int
     column_options: Markup
     baseline_options: Markup
@@ -41,6 +43,7 @@ class BoardPage:
     total_words: str
     when: str
     headings: Markup
+    rows: str
     pages: int
     beyond: bool
     previous_href: str
@@ -49,29 +52,56 @@ class BoardPage:
     meanings: Markup
 
 
-_ROWS_HERE: Final = "<!--rows-->"
-"""Where the template leaves room for the rows. No text of others can hold it: theirs is escaped."""
+_HERE: Final = "\x1a"
+"""Marks in a template's output where something made apart belongs. No text of others can hold this sign."""
 
 
 def render_board(served: Served, query: OfferQuery, *, partial: bool) -> bytes:
     """Return the board page for a query, or only the part that htmx swaps, as UTF-8."""
     selection = served.board.select(query)
-    template = environment().get_template("_board.html" if partial else "board.html")
-    html = template.render(page=board_page(served, selection), query=query)
-    before, after = html.split(_ROWS_HERE)
-    return b"".join([before.encode(), *rendered_rows(served, selection), after.encode()])
+    page = board_page(served, selection)
+    html = environment().get_template("_board.html").render(page=page, query=query)
+    above, below = html.split(_HERE)
+    if not partial:
+        head, foot = _frame(page).split(_HERE)
+        above, below = head + above, below + foot
+    return b"".join([above.encode(), *rendered_rows(served, selection), below.encode()])
+
+
+def _frame(page: BoardPage) -> str:
+    """Return the page around the board: the same for all but for the few words that name the query."""
+    html = _empty_frame()
+    for name in ("title", "canonical", "csv_href", "json_href"):
+        html = html.replace(f"@{name}@", escape(getattr(page, name)))
+    return html
+
+
+class _Frame(NamedTuple):
+    """What stands in the page around the board until the words of a `BoardPage` take its place."""
+
+    title: str = "@title@"
+    canonical: str = "@canonical@"
+    csv_href: str = "@csv_href@"
+    json_href: str = "@json_href@"
+    board: str = _HERE
+
+
+@cache
+def _empty_frame() -> str:
+    return environment().get_template("board.html").render(page=_Frame())
 
 
 def board_page(served: Served, selection: Selection) -> BoardPage:
     """Work out what the page shows beside its rows."""
     query = selection.query
-    here = link("/", query)
-    suffix = here[1:]
+    pairs = query_pairs(query)
+    text = joined(pairs)
+    suffix = f"?{text}" if text else ""
     beyond = query.page > selection.pages
     size_fields = (query.min_gpus, query.max_gpus, query.min_memory_gb)
     return BoardPage(
         title=_title(query),
-        canonical=here,
+        canonical=f"/{suffix}",
         csv_href=f"/offers.csv{suffix}",
         json_href=f"/offers.json{suffix}",
         notices=_notices(served, query),
@@ -86,8 +116,9 @@ def board_page(served: Served, selection: Selection) -> BoardPage:
         first_day=served.first_day.isoformat() if served.first_day else "",
         total=selection.total,
         total_words=f"{selection.total:,} of {len(served.board.rows):,} offers",
-        when=_when(served, query),
-        headings=headings_html(query),
+        when=served.kept(("when", query.as_of), lambda: _when(served, query.as_of)),
+        headings=headings_html(query, rest=joined(pair for pair in pairs if pair[0] not in {"sort", "page"})),
+        rows=_HERE,
         pages=selection.pages,
         beyond=beyond,
         previous_href=link("/", query, page=query.page - 1) if 1 < query.page <= selection.pages else "",
@@ -99,17 +130,23 @@ def board_page(served: Served, selection: Selection) -> BoardPage:
 
 def rendered_rows(served: Served, selection: Selection) -> list[bytes]:
     """Return the asked rows as HTML; a row is rendered once for each set of columns and figures."""
+    made = served.rendered(selection.query)
+    try:
+        return [made[number] for number in selection.rows]
+    except KeyError:
+        _render_rows(served, selection, [number for number in selection.rows if number not in made])
+        return [made[number] for number in selection.rows]
+
+
+def _render_rows(served: Served, selection: Selection, numbers: list[int]) -> None:
     query = selection.query
     made = served.rendered(query)
-    missing = [number for number in selection.rows if number not in made]
-    if missing:
-        text = query_string(OfferQuery(**{name: getattr(query, name) for name in _IN_EVIDENCE}))
-        evidence = f"?{text}" if text else ""
-        for number in missing:
-            row = served.board.rows[number]
-            html = row_html(row, selection.view, columns=query.columns, evidence_query=evidence)
-            made[number] = html.encode()
-    return [made[number] for number in selection.rows]
+    text = query_string(OfferQuery(**{name: getattr(query, name) for name in _IN_EVIDENCE}))
+    evidence = f"?{text}" if text else ""
+    for number in numbers:
+        row = served.board.rows[number]
+        html = row_html(row, selection.view, columns=query.columns, evidence_query=evidence)
+        made[number] = html.encode()
 
 
 _IN_EVIDENCE: Final = ("precision", "weights_gb", "baseline", "as_of", "columns")
@@ -136,12 +173,12 @@ def _notices(served: Served, query: OfferQuery) -> tuple[str, ...]:
     return tuple(notices)
 
 
-def _when(served: Served, query: OfferQuery) -> str:
+def _when(served: Served, as_of: date | None) -> str:
     if served.newest is None or served.oldest is None:
         return "No prices yet."
     newest, oldest = words.moment(served.newest), words.moment(served.oldest)
     read = f"read {newest}" if newest == oldest else f"read between {oldest} and {newest}"
-    return f"{'as of ' + query.as_of.isoformat() + ', ' if query.as_of else ''}{read}"
+    return f"as of {as_of.isoformat()}, {read}" if as_of else read
 
 
 @cache

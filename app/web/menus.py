@@ -11,6 +11,7 @@ from app.domain.accelerators import PRECISIONS
 from app.domain.columns import COLUMNS, DEFAULT_COLUMNS
 from app.domain.offers import PricingModel, ServiceKind
 from app.web import words
+from app.web.render import environment
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
@@ -21,20 +22,22 @@ if TYPE_CHECKING:
 
 
 class Menu(NamedTuple):
-    """One filter's drop-down: its name, how many choices are on, and the choices as HTML."""
+    """One filter's drop-down: `html` has a hole for the number chosen, then two holes for each value.
 
-    name: str
-    label: str
-    chosen: int
-    options: Markup
-
-
-class Choices(NamedTuple):
-    """The choices of a menu: `html` has two holes for each value, in order: for its tick and its count."""
+    The first is for the value's tick, the second for the number of rows behind it.
+    """
 
     values: tuple[str, ...]
     places: Mapping[str, int]
     html: str
+
+
+class Choice(NamedTuple):
+    """One choice of a menu; an inner one stands below its family."""
+
+    value: str
+    label: str
+    inner: bool = False
 
 
 _LABELS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
@@ -50,69 +53,53 @@ _LABELS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 _TICK: Final = " checked"
 
 
-def menus(served: Served, selection: Selection) -> list[Menu]:
+def menus(served: Served, selection: Selection) -> Markup:
     """Return every menu with the query's choices on and the number of rows behind each choice."""
-    return [_menu(served, selection, name=name) for name in _LABELS]
+    return _joined(_menu_html(served, selection, name=name) for name in _LABELS)
 
 
-def _menu(served: Served, selection: Selection, *, name: str) -> Menu:
+def _menu_html(served: Served, selection: Selection, *, name: str) -> str:
     chosen: tuple[str, ...] = getattr(selection.query, name)
     counts = _counts(name, selection)
     # What is chosen shows even where the board has none of it.
     foreign = tuple(value for value in chosen if value not in counts)
-    counts |= dict.fromkeys(foreign, 0)
-    choices = served.kept(
-        ("menu", name, foreign), lambda: _choices(name, {*map(str, counts), *foreign}, served)
-    )
-    return Menu(name, _LABELS[name][0], len(chosen), _filled(choices, chosen, counts=counts))
+    menu = served.kept(("menu", name, foreign), lambda: _menu(name, {*map(str, counts), *foreign}, served))
+    holes: list[str | int] = [""] * (2 * len(menu.values) + 1)
+    holes[0] = f' <span class="count">{len(chosen)}</span>' if chosen else ""
+    # The family of a chosen card shows above it also where the board has none of that family.
+    holes[2::2] = [counts.get(value, 0) for value in menu.values]
+    for value in chosen:
+        holes[2 * menu.places[value] + 1] = _TICK
+    return menu.html % tuple(holes)
 
 
-def _counts(name: str, selection: Selection) -> dict[Hashable, int]:
+def _counts(name: str, selection: Selection) -> Mapping[Hashable, int]:
     if name == "gpu":
         return {**selection.facets["variant"], **selection.facets["family"]}
-    return dict(selection.facets[name])
+    return selection.facets[name]
 
 
-def _filled(choices: Choices, chosen: Iterable[str], *, counts: Mapping[Hashable, int]) -> Markup:
-    holes: list[str | int] = [""] * (2 * len(choices.values))
-    # The family of a chosen card shows above it also where the board has none of that family.
-    holes[1::2] = [counts.get(value, 0) for value in choices.values]
-    for value in chosen:
-        holes[2 * choices.places[value]] = _TICK
-    return Markup(choices.html % tuple(holes))  # noqa: S704 - made by `option`; the holes hold no text of others
-
-
-def _choices(name: str, values: Collection[str], served: Served) -> Choices:
+def _menu(name: str, values: Collection[str], served: Served) -> Menu:
+    label, said = _LABELS[name]
     if name == "gpu":
-        listed = list(_gpus(served.board.catalogue, values))
+        choices = list(_gpus(served.board.catalogue, values))
     else:
-        said = _LABELS[name][1]
         say = words.provider_name if name == "provider" else lambda value: said.get(value, value)
-        listed = sorted(((value, say(value), False) for value in values), key=lambda one: one[1].casefold())
-    html = "".join(option(name, value, label=label, inner=inner) for value, label, inner in listed)
-    known = tuple(value for value, _, _ in listed)
-    return Choices(known, {value: place for place, value in enumerate(known)}, html)
+        choices = sorted((Choice(each, say(each)) for each in values), key=lambda one: one.label.casefold())
+    html = environment().get_template("_menu.html").render(name=name, label=label, choices=choices)
+    known = tuple(choice.value for choice in choices)
+    return Menu(known, {value: place for place, value in enumerate(known)}, html)
 
 
-def _gpus(catalogue: Catalogue, values: Collection[str]) -> Iterator[tuple[str, str, bool]]:
-    """Yield families, each with its variants below it, as value, label and whether it stands below."""
+def _gpus(catalogue: Catalogue, values: Collection[str]) -> Iterator[Choice]:
+    """Yield families, each with its variants below it."""
     cards = [card for card in catalogue.accelerators if card.id in values]
     families = {card.family for card in cards} | {value for value in values if catalogue.get(value) is None}
     for family in sorted(families):
-        yield family, family.upper(), False
+        yield Choice(family, family.upper())
         for card in cards:
             if card.family == family and card.id != family:
-                yield card.id, card.name, True
-
-
-def option(name: str, value: str, *, label: str, inner: bool = False) -> str:
-    """Return one choice of a filter as HTML with two holes: for its tick and for its count."""
-    kind = ' class="inner"' if inner else ""
-    value, label = (str(escape(text)).replace("%", "%%") for text in (value, label))
-    return (
-        f'<label{kind}><input type="checkbox" name="{name}" value="{value}"%s>{label}'
-        '<span class="count">%d</span></label>\n'
-    )
+                yield Choice(card.id, card.name, inner=True)
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,6 @@ from app.domain.query import DEFAULT_SORT, OfferQuery
 from app.domain.rows import FLAG_MEANINGS
 from app.paths import static_dir, templates_dir
 from app.web import words
-from app.web.state import query_string
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,6 +49,7 @@ def environment() -> Environment:
         loader=FileSystemLoader(templates_dir()),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -159,12 +159,14 @@ class Heading(NamedTuple):
     href: str
 
 
-def headings_html(query: OfferQuery) -> Markup:
-    """Return the headings of the chosen columns with their sort links, which keep the rest of the query."""
-    rest = escape(query_string(query, sort=DEFAULT_SORT, page=1))
+def headings_html(query: OfferQuery, *, rest: str) -> Markup:
+    """Return the headings of the chosen columns with their sort links.
+
+    `rest` is the query string of what the links keep: all but order and page.
+    """
     html = _headings_html(query.columns, query.sort, query.precision, query.weights_gb)
     if rest:
-        return html.replace(_REST, rest)
+        return html.replace(_REST, escape(rest))
     return html.replace(f"{_REST}&amp;", "").replace(f"?{_REST}", "")
 
 

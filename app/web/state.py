@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, quote_plus
 from app.domain.query import OfferQuery, QueryError, Vocabulary, parse_query, query_pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import date
 
     from starlette.requests import Request
@@ -54,8 +55,12 @@ def asked_day(query_string: str, today: date) -> date | None:
 
 def query_string(query: OfferQuery, **changes: Any) -> str:
     """Return the query string of a link to this query with some fields changed."""
-    pairs = query_pairs(query.replace(**changes) if changes else query)
-    return "&".join(f"{name}={_quoted(value)}" for name, value in pairs)
+    return joined(query_pairs(query.replace(**changes) if changes else query))
+
+
+def joined(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return pairs of names and values as the text of a query string."""
+    return "&".join([f"{name}={_quoted(value)}" for name, value in pairs])
 
 
 @lru_cache(maxsize=4096)  # nearly all values are names, which come again and again
