@@ -23,6 +23,9 @@ LIST_PRICE: Final = "list_price"
 MARKETPLACE: Final = "marketplace"
 """Many sellers ask their own prices: judged by median and count, never by one offer."""
 
+TIMES_A_DAY: Final = ("1", "2", "3", "4", "6", "8", "12", "24")
+"""How often a day a source may be read: at whole hours apart, and never more than hourly."""
+
 _DATA_FILE: Final = "providers.csv"
 
 
@@ -31,10 +34,10 @@ class ProviderFacts:
     """One provider.
 
     `hosts` are the only hosts a fetch may reach, redirects included. `kind` is `LIST_PRICE` or `MARKETPLACE`.
-    `enabled_by_default` is False where the terms are said to forbid automated collection; `terms_note` says
-    what is known, from whom it comes (`source`) and as of when. `assumed_variants` maps a family to the
-    variant we take when the provider's words name only the family, and `assumed_because` says why; it is for
-    whole cards, so never apply it to a slice.
+    `times_a_day` is how often its prices are worth reading. `enabled_by_default` is False where the terms are
+    said to forbid automated collection; `terms_note` says what is known, from whom it comes (`source`) and as
+    of when. `assumed_variants` maps a family to the variant we take when the provider's words name only the
+    family, and `assumed_because` says why; it is for whole cards, so never apply it to a slice.
     """
 
     id: str
@@ -44,6 +47,7 @@ class ProviderFacts:
     hosts: tuple[str, ...]
     kind: str
     default_service_kind: ServiceKind
+    times_a_day: int
     enabled_by_default: bool
     terms_note: str
     assumed_variants: Mapping[str, str]
@@ -88,6 +92,7 @@ def _provider(row: Cells) -> ProviderFacts:
         hosts=hosts,
         kind=row.one_of("kind", (LIST_PRICE, MARKETPLACE)),
         default_service_kind=ServiceKind(row.one_of("default_service_kind", tuple(ServiceKind))),
+        times_a_day=int(row.one_of("times_a_day", TIMES_A_DAY)),
         enabled_by_default=row.one_of("enabled_by_default", ("yes", "no")) == "yes",
         terms_note=row.required("terms_note"),
         assumed_variants=variants,

@@ -44,6 +44,10 @@ def test_only_vast_is_a_marketplace() -> None:
     assert [p.id for p in PROVIDERS.values() if p.kind == "marketplace"] == ["vast"]
 
 
+def test_list_prices_are_read_daily_and_the_marketplace_more_often() -> None:
+    assert {p.id: p.times_a_day for p in PROVIDERS.values() if p.times_a_day != 1} == {"vast": 4}
+
+
 @pytest.mark.parametrize(
     ("provider", "kind"),
     [
@@ -83,6 +87,7 @@ def lines_with(column: str, value: str) -> list[str]:
         ("kind", "shop"),
         ("default_service_kind", "vm"),
         ("enabled_by_default", "maybe"),
+        ("times_a_day", "5"),
         ("assumed_variants", "h100=b200-sxm"),
         ("assumed_because", "for no variant at all"),
         ("terms_note", ""),
