@@ -5,18 +5,61 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from scrapers import coreweave, inferprice, nebius, runpod
+from scrapers import (
+    baseten,
+    coreweave,
+    deepinfra,
+    fireworks,
+    inferprice,
+    lambda_,
+    modal,
+    nebius,
+    runpod,
+    runpod_serverless,
+    together,
+    vast,
+)
 from scrapers.base import Expect, Page, Parsed, ParseError, Request, Scraper
+from scrapers.surfaces import merged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BUNDLED", "SCRAPERS", "Expect", "Page", "ParseError", "Parsed", "Request", "Scraper"]
+__all__ = [
+    "ALTERNATIVES",
+    "BUNDLED",
+    "SCRAPERS",
+    "Expect",
+    "Page",
+    "ParseError",
+    "Parsed",
+    "Request",
+    "Scraper",
+]
 
 SCRAPERS: Final[Mapping[str, Scraper]] = MappingProxyType(
-    {scraper.provider: scraper for scraper in (coreweave.SCRAPER, nebius.SCRAPER, runpod.SCRAPER)}
+    {
+        scraper.provider: scraper
+        for scraper in (
+            merged(runpod.SCRAPER, runpod_serverless.SCRAPER),
+            coreweave.SCRAPER,
+            nebius.SCRAPER,
+            modal.SCRAPER,
+            together.SCRAPER,
+            deepinfra.SCRAPER,
+            fireworks.SCRAPER,
+            vast.SCRAPER,
+            lambda_.SCRAPER,
+            baseten.SCRAPER,
+        )
+    }
 )
 """Every source that is fetched, by provider."""
+
+ALTERNATIVES: Final[Mapping[str, Scraper]] = MappingProxyType(
+    {scraper.provider: scraper for scraper in (lambda_.API, baseten.PAGE)}
+)
+"""A second surface with a provider's same offers: to read in place of the first, or to compare with it."""
 
 BUNDLED: Final[Mapping[str, Scraper]] = MappingProxyType({inferprice.SCRAPER.provider: inferprice.SCRAPER})
 """Tables that come with the program: they have a parser and expectations, and nothing to ask for."""

@@ -21,7 +21,7 @@ from tests.scrapers.truth import (
     taken,
 )
 
-PROVIDERS = sorted(SCRAPERS)
+PROVIDERS = sorted(SHARED_PAGES)
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=NOT_RUN)
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scrapers import SCRAPERS
 from tests.scrapers import drift_html, drift_json
 from tests.scrapers.drift import Dice, Subject, Tally, Verdict, judge, relaxed
-from tests.scrapers.truth import NOT_RUN, SHARED, golden_truth, our_page, our_truth, shared_page
+from tests.scrapers.truth import NOT_RUN, SHARED, SHARED_PAGES, golden_truth, our_page, our_truth, shared_page
 
 MUTANTS = 300
-PROVIDERS = sorted(SCRAPERS)
+PROVIDERS = sorted(SHARED_PAGES)
 
 
 def run(subject: Subject, name: str) -> Tally:
