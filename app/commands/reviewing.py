@@ -21,11 +21,11 @@ def quarantine() -> None:
 @click.pass_obj
 def list_held(settings: Settings) -> None:
     """Print the runs that wait for a decision."""
-    from app.store import runs  # noqa: PLC0415 - keeps --help quick
+    from app.store import held as held_store  # noqa: PLC0415 - keeps --help quick
     from app.store.session import reading  # noqa: PLC0415 - same
 
     with prepared(settings) as engine, reading(engine) as connection:
-        held = runs.quarantined(connection)
+        held = held_store.quarantined(connection)
     heads = [("Number", True), ("Provider", False), ("Offers", True), ("Held", False), ("Why", False)]
     rows = [
         [str(h.quarantine_id), h.provider, str(len(h.offers)), minute(h.run.started_at), h.run.sentence]
@@ -39,12 +39,13 @@ def list_held(settings: Settings) -> None:
 @click.pass_obj
 def show(settings: Settings, number: int) -> None:
     """Print a held run: its findings, then its offers as CSV."""
-    from app.store import runs  # noqa: PLC0415 - keeps --help quick
+    from app.store import held as held_store  # noqa: PLC0415 - keeps --help quick
+    from app.store import runs  # noqa: PLC0415 - same
     from app.store.session import reading  # noqa: PLC0415 - same
     from app.web.exports import parsed_text  # noqa: PLC0415 - same
 
     with prepared(settings) as engine, reading(engine) as connection:
-        held = runs.quarantine_by_id(connection, number)
+        held = held_store.quarantine_by_id(connection, number)
         findings = runs.findings_of(connection, held.run.run_id) if held else []
     if held is None:
         raise Refusal(f"There is no held run {number}; `inferprice quarantine list` names them.")

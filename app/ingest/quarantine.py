@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.ingest.read import Reading
 from app.ingest.run import RunOutcome, publish_reading
+from app.store import held as held_store
 from app.store import runs, session
 from app.store.records import Outcome, State
 
@@ -37,7 +38,7 @@ def approve(engine: Engine, quarantine_id: int, *, because: str, now: datetime) 
         runs.record_findings(connection, run_id, findings=ended.findings)
         if ended.result is None:
             return replace(ended, run_id=run_id)
-        runs.decide(connection, quarantine_id, state=State.APPROVED, because=because, now=now)
+        held_store.decide(connection, quarantine_id, state=State.APPROVED, because=because, now=now)
         sentence = f"{ended.sentence} Approved: {because}"
         runs.finish_run(
             connection,
@@ -55,7 +56,7 @@ def reject(engine: Engine, quarantine_id: int, *, because: str, now: datetime) -
     """Note that held offers are not to be published, and why; raises QuarantineError as `approve` does."""
     with session.writing(engine) as connection:
         held = _undecided(connection, quarantine_id)
-        runs.decide(connection, quarantine_id, state=State.REJECTED, because=because, now=now)
+        held_store.decide(connection, quarantine_id, state=State.REJECTED, because=because, now=now)
     return RunOutcome(
         provider=held.provider,
         outcome=None,
@@ -67,7 +68,7 @@ def reject(engine: Engine, quarantine_id: int, *, because: str, now: datetime) -
 
 def _undecided(connection: Connection, quarantine_id: int) -> HeldOffers:
     """Return held offers that are still to be decided on, or raise QuarantineError."""
-    held = runs.quarantine_by_id(connection, quarantine_id)
+    held = held_store.quarantine_by_id(connection, quarantine_id)
     if held is None:
         raise QuarantineError(f"There are no held offers with the number {quarantine_id}.")
     if held.state is not State.HELD:

@@ -13,6 +13,7 @@ from app.domain.findings import Finding, Level
 from app.ingest.archive import store_body
 from app.ingest.checked import hold
 from app.ingest.read import Reading, read_pages
+from app.store import held as held_store
 from app.store import runs, session
 from app.store.queries import offers_as_of
 from app.store.records import Capture, Outcome
@@ -21,7 +22,7 @@ from scrapers.base import Page, Request, Scraper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
@@ -71,10 +72,24 @@ def run_pages(
     return run_answers(engine, archive, scraper=scraper, answers=answers, run_id=run_id, now=now)
 
 
-def claim(engine: Engine, provider: str, *, slot: str, now: datetime) -> int | None:
+def claim(
+    engine: Engine,
+    provider: str,
+    *,
+    slot: str,
+    now: datetime,
+    lapses_after: timedelta = runs.CLAIM_LAPSES_AFTER,
+) -> int | None:
     """Return the id of a run that has the provider's slot to itself, or None when it is taken."""
     with session.writing(engine) as connection:
-        return runs.claim_slot(connection, source=provider, slot=slot, provider=provider, now=now)
+        return runs.claim_slot(
+            connection,
+            source=provider,
+            slot=slot,
+            provider=provider,
+            now=now,
+            lapses_after=lapses_after,
+        )
 
 
 def already(provider: str, slot: str) -> RunOutcome:
@@ -100,15 +115,22 @@ def run_answers(
     with session.reading(engine) as connection:
         previous = previous_offers(connection, scraper.provider, source=scraper.provider, instant=observed_at)
     reading = read_pages(scraper, pages, previous=previous)
-    with session.writing(engine) as connection:
-        return settle(
-            connection,
-            run_id,
-            provider=scraper.provider,
-            reading=reading,
-            observed_at=observed_at,
-            now=now,
-        )
+    return settle_run(
+        engine, run_id, provider=scraper.provider, reading=reading, observed_at=observed_at, now=now
+    )
+
+
+def settle_run(
+    engine: Engine, run_id: int, *, provider: str, reading: Reading, observed_at: datetime, now: datetime
+) -> RunOutcome:
+    """Settle a run in a transaction of its own; one that lost its slot meanwhile keeps nothing and says so."""
+    try:
+        with session.writing(engine) as connection:
+            return settle(
+                connection, run_id, provider=provider, reading=reading, observed_at=observed_at, now=now
+            )
+    except runs.LostClaimError as error:
+        return RunOutcome(provider=provider, outcome=None, sentence=str(error), run_id=run_id)
 
 
 def _keep(engine: Engine, archive: Path, *, answers: Sequence[Answer], run_id: int) -> None:
@@ -191,7 +213,7 @@ def _refused(provider: str, findings: Sequence[Finding], *, outcome: Outcome) ->
 
 def _held(connection: Connection, run_id: int, *, provider: str, reading: Reading) -> RunOutcome:
     """Keep the offers for review."""
-    quarantine_id = runs.hold_offers(
+    quarantine_id = held_store.hold_offers(
         connection, run_id, provider=provider, offers=reading.offers, captures=reading.captures
     )
     holding = [finding for finding in reading.findings if finding.level is Level.HOLD]

@@ -25,11 +25,12 @@ class Outcome(StrEnum):
 
 
 class State(StrEnum):
-    """What became of offers that were held for review."""
+    """What became of offers that were held for review; a later good run leaves nothing to decide on."""
 
     HELD = "held"
     APPROVED = "approved"
     REJECTED = "rejected"
+    SUPERSEDED = "superseded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,10 @@ class Capture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOffers:
-    """The offers of a quarantined run, each with the hash of the bytes it is from, and the decision."""
+    """The offers of a quarantined run, each with the hash of the bytes it is from, and the decision.
+
+    `agreeing_runs` later runs read the same offers and were held as well, the last one at `agreed_at`.
+    """
 
     quarantine_id: int
     run: Run
@@ -91,3 +95,15 @@ class HeldOffers:
     state: State
     decided_at: datetime | None
     because: str
+    agreeing_runs: int = 0
+    agreed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """What the operator said about a source: on or off, why, and when."""
+
+    provider: str
+    is_on: bool
+    because: str
+    changed_at: datetime

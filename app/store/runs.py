@@ -5,27 +5,33 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.domain.findings import Finding, Level
-from app.store.plain import offer_from_plain, offer_to_plain
 from app.store.queries import GOOD_OUTCOMES
-from app.store.records import Capture, HeldOffers, Outcome, Run, State
-from app.store.tables import capture, finding, quarantine, scrape_run
+from app.store.records import Capture, Outcome, Run
+from app.store.tables import capture, finding, scrape_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection, RowMapping, Select
 
-    from app.domain.offers import Offer
 
 CLAIM_LAPSES_AFTER: Final = timedelta(hours=1)
-"""A run without an outcome for this long was killed, and another may take its slot."""
+"""A run without an outcome for this long is taken for killed, and its slot is tried once more."""
 
-_RUN_COLUMNS: Final = (
+FIRST_TRY: Final = " (first try)"
+"""What is added to the slot of a run that was taken for killed: the slot itself is the second try's."""
+
+
+class LostClaimError(RuntimeError):
+    """A run took so long that its slot was given to another: nothing of it may be kept."""
+
+
+RUN_COLUMNS: Final = (
     scrape_run.c.id.label("run_id"),
     *(column for column in scrape_run.c if column.name != "id"),
 )
@@ -38,11 +44,22 @@ def claim_slot(
     slot: str,
     provider: str,
     now: datetime,
+    lapses_after: timedelta = CLAIM_LAPSES_AFTER,
 ) -> int | None:
     """Return the id of a new run, or None when another has, or had, this source's slot.
 
-    The unique pair of source and slot decides, so any number of schedulers on one database scrape once.
+    The unique pair of source and slot decides, so any number of schedulers on one database scrape once. A run
+    without an outcome after `lapses_after` is noted as failed, and its slot is given out once more and no
+    oftener. Should it be slow and not dead, `finish_run` refuses it, so nothing is published twice.
     """
+    run_id = _claim(connection, source=source, slot=slot, provider=provider, now=now)
+    if run_id is None and _give_up(connection, source=source, slot=slot, now=now, since=now - lapses_after):
+        run_id = _claim(connection, source=source, slot=slot, provider=provider, now=now)
+    return run_id
+
+
+def _claim(connection: Connection, *, source: str, slot: str, provider: str, now: datetime) -> int | None:
+    """Return the id of a new run in a slot that no run has, else None."""
     dialect_insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     claim = (
         dialect_insert(scrape_run)
@@ -51,20 +68,29 @@ def claim_slot(
         .returning(scrape_run.c.id)
     )
     run_id: int | None = connection.execute(claim).scalar_one_or_none()
-    return _take_over(connection, source=source, slot=slot, now=now) if run_id is None else run_id
+    return run_id
 
 
-def _take_over(connection: Connection, *, source: str, slot: str, now: datetime) -> int | None:
-    """Return the id of the slot's run when that was killed, now under way again."""
+def _give_up(connection: Connection, *, source: str, slot: str, now: datetime, since: datetime) -> bool:
+    """Note the slot's run as failed if it has been under way since then, and tell whether the slot is free.
+
+    A slot is freed once: a second run that ends without a word keeps it, since something is wrong with it.
+    """
+    first = f"{slot}{FIRST_TRY}"
+    is_second = run_of_slot(connection, source=source, slot=first) is not None
+    then = "It was the second try, and there is no third." if is_second else "Its slot is tried once more."
     lapsed = (
         update(scrape_run)
         .where(scrape_run.c.source == source, scrape_run.c.slot == slot, scrape_run.c.outcome.is_(None))
-        .where(scrape_run.c.started_at <= now - CLAIM_LAPSES_AFTER)
-        .values(started_at=now)
-        .returning(scrape_run.c.id)
+        .where(scrape_run.c.started_at <= since)
+        .values(
+            slot=slot if is_second else first,
+            outcome=Outcome.FAILED.value,
+            finished_at=now,
+            sentence=f"The run ended without a word, as one that was killed does. {then}",
+        )
     )
-    run_id: int | None = connection.execute(lapsed).scalar_one_or_none()
-    return run_id
+    return connection.execute(lapsed).rowcount == 1 and not is_second
 
 
 def finish_run(
@@ -77,10 +103,14 @@ def finish_run(
     observed_at: datetime | None = None,
     offers_count: int | None = None,
 ) -> None:
-    """Note how a run ended, in the same transaction as what it published."""
-    connection.execute(
+    """Note how a run ended, in the same transaction as what it published.
+
+    Raises LostClaimError for a run that was taken for killed; only one that was held may end a second time.
+    """
+    may_end = or_(scrape_run.c.outcome.is_(None), scrape_run.c.outcome == Outcome.QUARANTINED.value)
+    ended = connection.execute(
         update(scrape_run)
-        .where(scrape_run.c.id == run_id)
+        .where(scrape_run.c.id == run_id, may_end)
         .values(
             outcome=outcome.value,
             sentence=sentence,
@@ -89,6 +119,8 @@ def finish_run(
             offers_count=offers_count,
         )
     )
+    if ended.rowcount != 1:
+        raise LostClaimError(f"Run {run_id} took so long that it was given up; nothing of it was kept.")
 
 
 def record_findings(connection: Connection, run_id: int, *, findings: Iterable[Finding]) -> None:
@@ -132,61 +164,38 @@ def record_capture(
     )
 
 
-def hold_offers(
-    connection: Connection, run_id: int, *, provider: str, offers: Sequence[Offer], captures: Sequence[str]
-) -> int:
-    """Keep the offers of a run for review; return the id under which they are approved or rejected.
-
-    `captures` holds one hash per offer, in the same order.
-    """
-    payload = {"offers": [offer_to_plain(each) for each in offers], "captures": list(captures)}
-    held = insert(quarantine).values(
-        run_id=run_id, provider=provider, payload=payload, state=State.HELD.value, because=""
-    )
-    return int(connection.execute(held.returning(quarantine.c.id)).scalar_one())
-
-
-def decide(connection: Connection, quarantine_id: int, *, state: State, because: str, now: datetime) -> None:
-    """Note what became of held offers, and why."""
-    connection.execute(
-        update(quarantine)
-        .where(quarantine.c.id == quarantine_id)
-        .values(state=state.value, because=because, decided_at=now)
-    )
-
-
 def runs(connection: Connection, *, provider: str | None = None, limit: int = 100) -> list[Run]:
     """Return the latest runs, newest first, of one provider or of all."""
-    query = select(*_RUN_COLUMNS).order_by(scrape_run.c.id.desc()).limit(limit)
+    query = select(*RUN_COLUMNS).order_by(scrape_run.c.id.desc()).limit(limit)
     if provider is not None:
         query = query.where(scrape_run.c.provider == provider)
-    return [_run(row) for row in connection.execute(query).mappings()]
+    return [run_of_row(row) for row in connection.execute(query).mappings()]
 
 
 def last_runs(connection: Connection) -> Mapping[str, Run]:
     """Return every provider's latest run, by provider."""
     latest = select(func.max(scrape_run.c.id)).group_by(scrape_run.c.provider)
-    query = select(*_RUN_COLUMNS).where(scrape_run.c.id.in_(latest))
-    return {row["provider"]: _run(row) for row in connection.execute(query).mappings()}
+    query = select(*RUN_COLUMNS).where(scrape_run.c.id.in_(latest))
+    return {row["provider"]: run_of_row(row) for row in connection.execute(query).mappings()}
 
 
 def last_good_run(connection: Connection, provider: str) -> Run | None:
     """Return the run that the provider's offers are from, or None when it was never read well."""
     query = (
-        select(*_RUN_COLUMNS)
+        select(*RUN_COLUMNS)
         .where(scrape_run.c.provider == provider, scrape_run.c.outcome.in_(GOOD_OUTCOMES))
         .order_by(scrape_run.c.observed_at.desc(), scrape_run.c.id.desc())
         .limit(1)
     )
     row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else _run(row)
+    return None if row is None else run_of_row(row)
 
 
 def run_of_slot(connection: Connection, *, source: str, slot: str) -> Run | None:
     """Return the run that has a source's slot, or None."""
-    query = select(*_RUN_COLUMNS).where(scrape_run.c.source == source, scrape_run.c.slot == slot)
+    query = select(*RUN_COLUMNS).where(scrape_run.c.source == source, scrape_run.c.slot == slot)
     row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else _run(row)
+    return None if row is None else run_of_row(row)
 
 
 def findings_of(connection: Connection, run_id: int) -> list[Finding]:
@@ -227,45 +236,7 @@ def _captures() -> Select[Any]:
     return select(*(capture.c[name] for name in Capture.__dataclass_fields__))
 
 
-def quarantined(connection: Connection, *, state: State = State.HELD) -> list[HeldOffers]:
-    """Return the held offers of every run in this state, newest first."""
-    query = _held().where(quarantine.c.state == state.value).order_by(quarantine.c.id.desc())
-    return [_held_offers(row) for row in connection.execute(query).mappings()]
-
-
-def quarantine_by_id(connection: Connection, quarantine_id: int) -> HeldOffers | None:
-    """Return the held offers of one run, or None for an id that is not there."""
-    row = connection.execute(_held().where(quarantine.c.id == quarantine_id)).mappings().one_or_none()
-    return None if row is None else _held_offers(row)
-
-
-def _held() -> Select[Any]:
-    """Return the query for held offers with their run."""
-    return select(
-        *_RUN_COLUMNS,
-        quarantine.c.id.label("quarantine_id"),
-        quarantine.c.payload,
-        quarantine.c.state,
-        quarantine.c.decided_at,
-        quarantine.c.because,
-    ).join_from(quarantine, scrape_run)
-
-
-def _held_offers(row: RowMapping) -> HeldOffers:
-    """Return held offers from a row of `_held`."""
-    return HeldOffers(
-        quarantine_id=row["quarantine_id"],
-        run=_run(row),
-        provider=row["provider"],
-        offers=tuple(offer_from_plain(each) for each in row["payload"]["offers"]),
-        captures=tuple(row["payload"]["captures"]),
-        state=State(row["state"]),
-        decided_at=row["decided_at"],
-        because=row["because"],
-    )
-
-
-def _run(row: RowMapping) -> Run:
-    """Return a run from a row that has the columns of `_RUN_COLUMNS`."""
+def run_of_row(row: RowMapping) -> Run:
+    """Return a run from a row that has the columns of `RUN_COLUMNS`."""
     fields = {name: row[name] for name in Run.__dataclass_fields__}
     return Run(**{**fields, "outcome": None if row["outcome"] is None else Outcome(row["outcome"])})

@@ -185,7 +185,20 @@ quarantine: Final = Table(
     _text("state"),
     Column("decided_at", UtcSeconds),
     _text("because"),
-    CheckConstraint("state IN ('held', 'approved', 'rejected')", name="known_state"),
+    # Later runs that read the very same offers and were held as well, and when the last of them was.
+    Column("agreeing_runs", Integer, nullable=False),
+    Column("agreed_at", UtcSeconds),
+    CheckConstraint("state IN ('held', 'approved', 'rejected', 'superseded')", name="known_state"),
+    sqlite_strict=True,
+)
+
+source_switch: Final = Table(
+    "source_switch",
+    metadata,
+    _text("provider", primary_key=True),
+    Column("is_on", Flag, nullable=False),
+    _text("because"),
+    Column("changed_at", UtcSeconds, nullable=False),
     sqlite_strict=True,
 )
 

@@ -15,6 +15,7 @@ from app.domain.findings import Finding, Level
 from app.ingest.archive import read_body
 from app.ingest.quarantine import QuarantineError, approve, reject
 from app.ingest.run import RunOutcome, run_pages
+from app.store import held as held_store
 from app.store import runs
 from app.store.queries import last_good_runs, offers_as_of
 from app.store.records import Outcome, State
@@ -156,7 +157,7 @@ def test_a_held_run_replaces_nothing_until_it_is_approved(engine: Engine, archiv
     assert (latest.outcome, latest.observed_at, latest.finished_at) == (Outcome.PUBLISHED, utc(2), utc(3))
     assert latest.sentence.endswith("Approved: They announced it.")
     with reading(engine) as connection:
-        assert runs.quarantined(connection) == []
+        assert held_store.quarantined(connection) == []
         assert last_good_runs(connection) == {"acme": utc(2)}
 
 
@@ -174,7 +175,7 @@ def test_rejected_offers_stay_out(engine: Engine, archive: Path) -> None:
     assert ended.sentence == "The 8 offers of acme stay unpublished. Rejected: Half the page was missing."
     assert shown(engine, 3) == PRICES
     with reading(engine) as connection:
-        (decided,) = runs.quarantined(connection, state=State.REJECTED)
+        (decided,) = held_store.quarantined(connection, state=State.REJECTED)
     assert (decided.because, decided.decided_at) == ("Half the page was missing.", utc(3))
 
 
@@ -195,7 +196,7 @@ def test_held_offers_are_not_published_over_a_later_good_run(engine: Engine, arc
     assert "before its last good run" in ended.sentence
     assert shown(engine, 4) == PRICES
     with reading(engine) as connection:
-        assert len(runs.quarantined(connection)) == 1
+        assert len(held_store.quarantined(connection)) == 1
 
 
 def test_a_page_older_than_the_last_good_run_is_refused(engine: Engine, archive: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from alembic import command
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError
 
@@ -94,3 +95,27 @@ def test_a_new_migration_is_drafted_from_what_differs(
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}_bring_back_findings\.py", file.name)
     assert "op.create_table('finding'" in file.read_text()
     engine.dispose()
+
+
+def test_held_runs_outlive_the_change_of_their_table(empty: Engine) -> None:
+    """The table is made again on both databases; a row stays, and the next one gets the next number."""
+    with writing(empty) as connection:
+        command.upgrade(migrate._config(connection), "2026_11_29_index_changes")
+        connection.execute(
+            text(
+                "INSERT INTO scrape_run (id, source, slot, provider, started_at, sentence)"
+                " VALUES (7, 'acme', '2026-11-01', 'acme', 1, '')"
+            )
+        )
+        connection.execute(
+            text(
+                "INSERT INTO quarantine (id, run_id, provider, payload, state, because)"
+                " VALUES (3, 7, 'acme', '{}', 'rejected', 'No.')"
+            )
+        )
+    migrate.upgrade(empty)
+    with writing(empty) as connection:
+        (row,) = connection.execute(text("SELECT id, run_id, state, because, agreeing_runs FROM quarantine"))
+        assert tuple(row) == (3, 7, "rejected", "No.", 0)
+        command.downgrade(migrate._config(connection), "2026_11_29_index_changes")
+        assert connection.execute(text("SELECT because FROM quarantine")).scalar_one() == "No."

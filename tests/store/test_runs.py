@@ -4,10 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from decimal import Decimal
 
+import pytest
 from sqlalchemy import Engine
 
 from app.domain.findings import Finding, Level
 from app.domain.offers import PriceBasis, PricingModel, ServiceKind
+from app.store import held as held_store
 from app.store import runs
 from app.store.records import Capture, Outcome, State
 from app.store.session import reading, writing
@@ -31,11 +33,39 @@ def test_a_slot_is_claimed_once_by_any_number_of_schedulers(engine: Engine) -> N
     assert len([run_id for run_id in ids if run_id is not None]) == 3
 
 
-def test_the_slot_of_a_killed_run_is_free_again_after_an_hour(engine: Engine) -> None:
+def test_the_slot_of_a_killed_run_is_free_again_after_an_hour_and_only_once(engine: Engine) -> None:
     first = claimed(engine)
     assert claim(engine, now=utc(1) + timedelta(minutes=59)) is None
-    assert claim(engine, now=utc(1) + timedelta(minutes=60)) == first
+    second = claim(engine, now=utc(1) + timedelta(minutes=60))
+    assert second not in {None, first}
     assert claim(engine, now=utc(1) + timedelta(minutes=61)) is None
+    assert claim(engine, now=utc(1) + timedelta(minutes=121)) is None
+    assert claim(engine, now=utc(9)) is None
+    with reading(engine) as connection:
+        killed_again, killed = runs.runs(connection)
+    assert (killed.run_id, killed.slot, killed.outcome) == (first, "2026-11-01 (first try)", Outcome.FAILED)
+    assert killed.sentence.endswith("Its slot is tried once more.")
+    assert (killed_again.run_id, killed_again.slot) == (second, "2026-11-01")
+    assert killed_again.sentence.endswith("It was the second try, and there is no third.")
+
+
+def test_a_lapsed_slot_goes_to_one_of_any_number_of_schedulers(engine: Engine) -> None:
+    claimed(engine)
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        ids = list(pool.map(lambda _: claim(engine, now=utc(2)), range(12)))
+    assert len([run_id for run_id in ids if run_id is not None]) == 1
+
+
+def test_a_run_that_lost_its_slot_can_publish_nothing(engine: Engine) -> None:
+    slow = claimed(engine)
+    second = claim(engine, now=utc(2))
+    with pytest.raises(runs.LostClaimError, match="nothing of it was kept"), writing(engine) as connection:
+        runs.finish_run(connection, slow, outcome=Outcome.PUBLISHED, sentence="Late.", now=utc(2))
+    assert second is not None
+    with writing(engine) as connection:
+        runs.finish_run(connection, second, outcome=Outcome.PUBLISHED, sentence="Good.", now=utc(2))
+    with reading(engine) as connection:
+        assert [run.outcome for run in runs.runs(connection)] == [Outcome.PUBLISHED, Outcome.FAILED]
 
 
 def test_the_slot_of_a_finished_run_is_taken_for_good(engine: Engine) -> None:
@@ -126,11 +156,13 @@ def test_held_offers_come_back_digit_by_digit(engine: Engine) -> None:
     )
     run_id = claimed(engine)
     with writing(engine) as connection:
-        held_id = runs.hold_offers(connection, run_id, provider="acme", offers=offers, captures=("aa", "bb"))
+        held_id = held_store.hold_offers(
+            connection, run_id, provider="acme", offers=offers, captures=("aa", "bb")
+        )
     with reading(engine) as connection:
-        (held,) = runs.quarantined(connection)
-        assert runs.quarantine_by_id(connection, held_id) == held
-        assert runs.quarantine_by_id(connection, held_id + 1) is None
+        (held,) = held_store.quarantined(connection)
+        assert held_store.quarantine_by_id(connection, held_id) == held
+        assert held_store.quarantine_by_id(connection, held_id + 1) is None
     assert held.offers == offers
     assert [str(each.list_price) for each in held.offers] == ["2.99", "0.00010"]
     assert (held.captures, held.state, held.decided_at, held.run.run_id) == (
@@ -140,8 +172,8 @@ def test_held_offers_come_back_digit_by_digit(engine: Engine) -> None:
         run_id,
     )
     with writing(engine) as connection:
-        runs.decide(connection, held_id, state=State.REJECTED, because="A sale of one day.", now=utc(2))
+        held_store.decide(connection, held_id, state=State.REJECTED, because="A sale of one day.", now=utc(2))
     with reading(engine) as connection:
-        assert runs.quarantined(connection) == []
-        (decided,) = runs.quarantined(connection, state=State.REJECTED)
+        assert held_store.quarantined(connection) == []
+        (decided,) = held_store.quarantined(connection, state=State.REJECTED)
     assert (decided.because, decided.decided_at) == ("A sale of one day.", utc(2))
