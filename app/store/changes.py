@@ -1,0 +1,325 @@
+"""What happened between two instants, worked out from the price intervals that begin and end there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, desc, func, or_, select, type_coerce
+
+from app.domain.changes import Change, ChangeKind, PricePoint, kind_of_step
+from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
+from app.store.records import Outcome
+from app.store.tables import offer, price, scrape_run
+from app.store.types import BIG_INTEGER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, RowMapping, Select
+
+SECONDS_PER_DAY: Final = 86_400
+
+_OFFER_FIELDS: Final = tuple(part.name for part in fields(Offer) if part.name != "valid_from")
+_POINT_FIELDS: Final = tuple(part.name for part in fields(PricePoint))
+
+_before = price.alias("before")
+_next = price.alias("following")
+
+_COLUMNS: Final = (
+    price.c.offer_id,
+    *(offer.c[name] if name in offer.c else price.c[name] for name in _OFFER_FIELDS),
+    price.c.usd_micros_per_gpu_hour,
+    price.c.valid_from,
+    price.c.valid_to,
+    price.c.announced,
+    price.c.observed_at,
+    scrape_run.c.source,
+)
+_BEFORE_COLUMNS: Final = (
+    *(_before.c[name].label(f"before_{name}") for name in _POINT_FIELDS),
+    _before.c.valid_from.label("before_from"),
+    _before.c.valid_to.label("before_to"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Whose changes to read: empty means everybody's; variants and families are one choice together."""
+
+    providers: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+
+
+ALL: Final = Wanted()
+
+
+def changes_between(
+    connection: Connection, *, start: datetime, end: datetime, now: datetime, wanted: Wanted = ALL
+) -> list[Change]:
+    """Return what happened in the half-open time from start to end and until now, the latest day first.
+
+    Within a day it is in the order of `ChangeKind`, then by provider and accelerator.
+    """
+    end = min(end, now + timedelta(seconds=1))
+    found = [
+        *_begun(connection, start, end, wanted=wanted),
+        *_ended(connection, start, end, wanted=wanted),
+        *_announced(connection, start, end, wanted=wanted),
+    ]
+    found.sort(key=_order)
+    found.sort(key=lambda change: change.at.date(), reverse=True)
+    return found
+
+
+def change_days(
+    connection: Connection, *, until: date, limit: int, providers: Sequence[str] = ()
+) -> list[date]:
+    """Return the latest days up to `until` on which anything changed, the latest first.
+
+    Offers change with a run that published, and with the date of a price that was announced before. The runs
+    are few (one a day for each source), the announcements fewer: no price is looked at.
+    """
+    found = {
+        *_days(connection, _run_days(providers), until=until, limit=limit),
+        *_days(connection, _start_days(providers), until=until, limit=limit),
+    }
+    return sorted(found, reverse=True)[:limit]
+
+
+def next_change_days(
+    connection: Connection, *, after: date, until: date, limit: int, providers: Sequence[str] = ()
+) -> list[date]:
+    """Return the first days after `after` and up to `until` on which anything changed, the latest first."""
+    found = {
+        *_days(connection, _run_days(providers), until=until, limit=limit, after=after),
+        *_days(connection, _start_days(providers), until=until, limit=limit, after=after),
+    }
+    return sorted(found)[:limit][::-1]
+
+
+def first_offered(connection: Connection, accelerators: Iterable[str]) -> Mapping[str, datetime]:
+    """Return when each accelerator was first offered by anybody; one that never was is left out."""
+    found = {}
+    for accelerator in accelerators:
+        query = select(func.min(offer.c.first_seen_at)).where(offer.c.accelerator == accelerator)
+        first: datetime | None = connection.execute(query).scalar_one()
+        if first is not None:
+            found[accelerator] = first
+    return found
+
+
+def midnight(day: date) -> datetime:
+    """Return the beginning of a day in UTC."""
+    return datetime.combine(day, time(), UTC)
+
+
+def begun_query(start: datetime, end: datetime, *, wanted: Wanted = ALL) -> Select[Any]:
+    """Return the query for prices that begin in a time, each with the last price before it."""
+    return _with_before(price.c.valid_from, start, end, wanted=wanted)
+
+
+def announced_query(start: datetime, end: datetime, *, wanted: Wanted = ALL) -> Select[Any]:
+    """Return the query for prices that were announced in a time, each with the last price before it."""
+    return _with_before(price.c.observed_at, start, end, wanted=wanted).where(price.c.announced)
+
+
+def ended_query(start: datetime, end: datetime, *, wanted: Wanted = ALL) -> Select[Any]:
+    """Return the query for prices that end in a time and that no other follows at once."""
+    # By the offer's few prices: a run's thousands of new prices begin at the same second.
+    began = type_coerce(_next.c.valid_from, BIG_INTEGER) + 0
+    followed = select(_next.c.id).where(_next.c.offer_id == price.c.offer_id, began == price.c.valid_to)
+    return (
+        select(*_COLUMNS)
+        .select_from(_prices())
+        .where(price.c.valid_to >= start, price.c.valid_to < end, ~followed.exists())
+        .where(*_choice(wanted))
+    )
+
+
+def _with_before(
+    moment: ColumnElement[Any], start: datetime, end: datetime, *, wanted: Wanted
+) -> Select[Any]:
+    earlier = price.alias("earlier")
+    last = select(func.max(earlier.c.valid_to)).where(
+        earlier.c.offer_id == price.c.offer_id, earlier.c.valid_to <= price.c.valid_from
+    )
+    same = and_(_before.c.offer_id == price.c.offer_id, _before.c.valid_to == last.scalar_subquery())
+    return (
+        select(*_COLUMNS, *_BEFORE_COLUMNS)
+        .select_from(_prices().outerjoin(_before, same))
+        .where(moment >= start, moment < end)
+        .where(*_choice(wanted))
+    )
+
+
+def _prices() -> Any:
+    return price.join(offer, offer.c.id == price.c.offer_id).join(
+        scrape_run, scrape_run.c.id == price.c.run_id
+    )
+
+
+def _choice(wanted: Wanted) -> list[ColumnElement[bool]]:
+    """Return the tests of a choice, written so that no index of `offer` serves them.
+
+    By one of those the database would read every price that a provider or a card ever had; the time is what
+    narrows.
+    """
+    found: list[ColumnElement[bool]] = []
+    if wanted.providers:
+        found.append(offer.c.provider.concat("").in_(wanted.providers))
+    if wanted.variants or wanted.families:
+        card = offer.c.accelerator.concat("").in_(wanted.variants)
+        found.append(or_(card, offer.c.family.in_(wanted.families)))
+    return found
+
+
+def _begun(connection: Connection, start: datetime, end: datetime, *, wanted: Wanted) -> list[Change]:
+    """Return moves, new offers and those that are back."""
+    found = []
+    for row in connection.execute(begun_query(start, end, wanted=wanted)).mappings():
+        each, after, before = _offer(row), _point(row), _before_point(row)
+        is_gap = row["before_to"] != row["valid_from"]
+        kind = kind_of_step(before, after, offer=each, is_gap=is_gap)
+        announced_at = row["observed_at"] if row["announced"] else None
+        at: datetime = row["valid_from"]
+        holds = row["valid_to"] is None or row["valid_to"] > _end_of(at.date())
+        found.append(
+            Change(
+                kind=kind,
+                at=at,
+                offer_id=row["offer_id"],
+                offer=each,
+                before=before,
+                after=after,
+                starts_at=None,
+                announced_at=announced_at,
+                source=row["source"],
+                shown_on=at.date() if holds else None,
+            )
+        )
+    return found
+
+
+def _ended(connection: Connection, start: datetime, end: datetime, *, wanted: Wanted) -> list[Change]:
+    """Return the offers that were withdrawn, with the last day whose board holds them."""
+    found = []
+    for row in connection.execute(ended_query(start, end, wanted=wanted)).mappings():
+        at: datetime = row["valid_to"]
+        day = at.date() - timedelta(days=1)
+        found.append(
+            Change(
+                kind=ChangeKind.WITHDRAWN,
+                at=at,
+                offer_id=row["offer_id"],
+                offer=_offer(row),
+                before=_point(row),
+                after=None,
+                starts_at=None,
+                announced_at=None,
+                source=row["source"],
+                shown_on=day if row["valid_from"] <= _end_of(day) else None,
+            )
+        )
+    return found
+
+
+def _announced(connection: Connection, start: datetime, end: datetime, *, wanted: Wanted) -> list[Change]:
+    """Return the prices that were announced for a later date."""
+    found = []
+    for row in connection.execute(announced_query(start, end, wanted=wanted)).mappings():
+        at: datetime = row["observed_at"]
+        has_price = row["before_from"] is not None and row["before_from"] <= at
+        found.append(
+            Change(
+                kind=ChangeKind.ANNOUNCED,
+                at=at,
+                offer_id=row["offer_id"],
+                offer=_offer(row),
+                before=_before_point(row),
+                after=_point(row),
+                starts_at=row["valid_from"],
+                announced_at=at,
+                source=row["source"],
+                shown_on=at.date() if has_price else None,
+            )
+        )
+    return found
+
+
+def _end_of(day: date) -> datetime:
+    """Return the last second of a day, the instant that stands for it."""
+    return midnight(day) + timedelta(days=1, seconds=-1)
+
+
+def _offer(row: RowMapping) -> Offer:
+    words = {name: row[name] for name in _OFFER_FIELDS}
+    words["price_basis"] = PriceBasis(words["price_basis"])
+    words["pricing_model"] = PricingModel(words["pricing_model"])
+    words["service_kind"] = ServiceKind(words["service_kind"])
+    return Offer(**words)
+
+
+def _point(row: RowMapping, prefix: str = "") -> PricePoint:
+    words = {name: row[f"{prefix}{name}"] for name in _POINT_FIELDS}
+    return PricePoint(**{**words, "price_basis": PriceBasis(words["price_basis"])})
+
+
+def _before_point(row: RowMapping) -> PricePoint | None:
+    return None if row["before_to"] is None else _point(row, "before_")
+
+
+_KINDS: Final = {kind: number for number, kind in enumerate(ChangeKind)}
+
+
+def _order(change: Change) -> tuple[Any, ...]:
+    each = change.offer
+    return (
+        _KINDS[change.kind],
+        each.provider,
+        each.accelerator or "~",
+        each.accelerator_as_written,
+        each.pricing_model.value,
+        each.region,
+        each.gpu_count,
+        each.sku,
+        change.offer_id,
+    )
+
+
+def _run_days(providers: Sequence[str]) -> tuple[ColumnElement[Any], Select[Any]]:
+    query = select().select_from(scrape_run).where(scrape_run.c.outcome == Outcome.PUBLISHED.value)
+    if providers:
+        query = query.where(scrape_run.c.provider.in_(providers))
+    return scrape_run.c.observed_at, query
+
+
+def _start_days(providers: Sequence[str]) -> tuple[ColumnElement[Any], Select[Any]]:
+    query = select().select_from(price).where(price.c.announced)
+    if providers:
+        query = query.join(offer, offer.c.id == price.c.offer_id).where(
+            offer.c.provider.concat("").in_(providers)
+        )
+    return price.c.valid_from, query
+
+
+def _days(
+    connection: Connection,
+    moments: tuple[ColumnElement[Any], Select[Any]],
+    *,
+    until: date,
+    limit: int,
+    after: date | None = None,
+) -> list[date]:
+    """Return the days of the latest moments up to a day, or of the first ones after a day."""
+    moment, query = moments
+    day = type_coerce(moment, BIG_INTEGER) // SECONDS_PER_DAY
+    query = query.add_columns(day.label("day")).where(moment < midnight(until + timedelta(days=1)))
+    if after is not None:
+        query = query.where(moment >= midnight(after + timedelta(days=1))).order_by("day")
+    else:
+        query = query.order_by(desc("day"))
+    numbers = connection.execute(query.distinct().limit(limit)).scalars()
+    return [date(1970, 1, 1) + timedelta(days=number) for number in numbers]
