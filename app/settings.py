@@ -63,6 +63,9 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=20_000_000, ge=1_000, le=1_000_000_000)
     """Largest page that is read, counted after decompression."""
 
+    run_limit_s: float = Field(default=3600.0, ge=1, le=86_400)
+    """Seconds after which a run that has not ended is taken for killed, and its slot is tried once more."""
+
     @field_validator("database_address")
     @classmethod
     def _known_database(cls, value: str) -> str:

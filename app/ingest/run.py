@@ -123,7 +123,7 @@ def run_answers(
 def settle_run(
     engine: Engine, run_id: int, *, provider: str, reading: Reading, observed_at: datetime, now: datetime
 ) -> RunOutcome:
-    """Settle a run in a transaction of its own; one that lost its slot meanwhile keeps nothing and says so."""
+    """Settle a run in a transaction of its own; one that lost its slot by now keeps nothing and says so."""
     try:
         with session.writing(engine) as connection:
             return settle(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.domain.providers import load_providers
@@ -13,7 +14,7 @@ from app.ingest.checked import hold
 from app.ingest.fetch import fetching, limits_of
 from app.ingest.fetched import FetchError
 from app.ingest.read import Reading, read_pages
-from app.ingest.run import Answer, RunOutcome, already, claim, request_sha256, run_answers, settle
+from app.ingest.run import Answer, RunOutcome, already, claim, request_sha256, run_answers, settle_run
 from app.store import runs, session
 from app.store.records import Outcome
 from scrapers import SCRAPERS, Page
@@ -105,14 +106,13 @@ def scrape(
     with ExitStack() as stack:
         fetcher = fetcher or stack.enter_context(fetching(limits_of(settings), clock))
         return tuple(
-            _scrape_one(engine, settings.archive, each, fetcher=fetcher, clock=clock, slot=slot)
-            for each in asked
+            _scrape_one(engine, settings, each, fetcher=fetcher, clock=clock, slot=slot) for each in asked
         )
 
 
 def _scrape_one(
     engine: Engine,
-    archive: Path,
+    settings: Settings,
     each: Source,
     *,
     fetcher: Fetcher,
@@ -123,7 +123,8 @@ def _scrape_one(
     provider = each.scraper.provider
     if not each.is_on:
         return RunOutcome(provider=provider, outcome=None, sentence=each.why)
-    run_id = claim(engine, provider, slot=slot, now=clock())
+    archive, lapses_after = settings.archive, timedelta(seconds=settings.run_limit_s)
+    run_id = claim(engine, provider, slot=slot, now=clock(), lapses_after=lapses_after)
     if run_id is None:
         return already(provider, slot)
     try:
@@ -133,10 +134,9 @@ def _scrape_one(
         ]
     except Exception as error:  # noqa: BLE001 - a fault of one source must not keep the others
         reading = _without_page(provider, error)
-        with session.writing(engine) as connection:
-            return settle(
-                connection, run_id, provider=provider, reading=reading, observed_at=clock(), now=clock()
-            )
+        return settle_run(
+            engine, run_id, provider=provider, reading=reading, observed_at=clock(), now=clock()
+        )
     return run_answers(engine, archive, scraper=each.scraper, answers=answers, run_id=run_id, now=clock())
 
 
