@@ -1,4 +1,4 @@
-"""The tables: offers, their prices over time, and the runs, captures and findings that brought them."""
+"""The tables: offers, their prices over time, the runs that brought them, sealed days, exchange rates."""
 
 from __future__ import annotations
 
@@ -209,5 +209,29 @@ data_version: Final = Table(
     Column("version", BIG_INTEGER, nullable=False),
     Column("changed_at", UtcSeconds),
     CheckConstraint("id = 1", name="single_row"),
+    sqlite_strict=True,
+)
+
+# What a past day's board hashed to when it was sealed; `last_offer_id` is the last offer known then.
+snapshot: Final = Table(
+    "snapshot",
+    metadata,
+    _text("day", primary_key=True),
+    _text("methodology_version"),
+    _text("sha256"),
+    Column("offers_count", Integer, nullable=False),
+    Column("last_offer_id", BIG_INTEGER, nullable=False),
+    Column("made_at", UtcSeconds, nullable=False),
+    sqlite_strict=True,
+)
+
+fx_rate: Final = Table(
+    "fx_rate",
+    metadata,
+    _text("day", primary_key=True),
+    _text("currency", primary_key=True),
+    Column("usd_per_unit", ExactDecimal, nullable=False),
+    _text("source_url"),
+    _text("capture_sha256"),
     sqlite_strict=True,
 )
