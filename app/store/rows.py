@@ -81,7 +81,7 @@ def offer_row(offer_id: int, key: str, *, each: Offer, seen_at: int) -> tuple[An
     )
 
 
-def price_row(price_id: int, offer_id: int, *, added: Added, run_id: int, seen_at: int) -> tuple[Any, ...]:
+def price_row(price_id: int, offer_id: int, *, added: Added, run_id: int, read_at: int) -> tuple[Any, ...]:
     """Return a row of `price` for a price first seen by this run."""
     each = added.asked.offer
     return (
@@ -100,5 +100,5 @@ def price_row(price_id: int, offer_id: int, *, added: Added, run_id: int, seen_a
         each.fragment,
         added.asked.capture_sha256,
         run_id,
-        seen_at,
+        read_at,
     )

@@ -12,6 +12,7 @@ from sqlalchemy import bindparam, case, delete, func, insert, literal, or_, sele
 from app.domain.offers import offer_key
 from app.store.diff import ALWAYS, NOTHING, Asked, Stored, price_steps
 from app.store.rows import WORDS, offer_row, price_row, words_of, words_row
+from app.store.snapshots import sealed_until
 from app.store.tables import data_version, offer, price
 from app.store.types import BIG_INTEGER, UtcSeconds, from_seconds, to_seconds
 
@@ -58,9 +59,13 @@ class _Known(NamedTuple):
 
 @dataclass(slots=True)  # it is filled while offers are compared
 class _Changes:
-    """What one publish does to the tables, noted before it is written; a list is one statement's rows."""
+    """What one publish does to the tables, noted before it is written; a list is one statement's rows.
+
+    `read_at` is when the pages were read, `seen_at` since when the board shows it (Unix seconds).
+    """
 
     run_id: int
+    read_at: int
     seen_at: int
     next_offer_id: int
     next_price_id: int
@@ -82,26 +87,30 @@ def publish(
     observed_at: datetime,
     run_id: int,
     capture_sha256: str | Sequence[str],
+    not_before: datetime | None = None,
 ) -> PublishResult:
     """Make these the offers of a provider from `observed_at` on; what it no longer lists is closed then.
 
     `observed_at` is when the pages were read, aware. `capture_sha256` names the bytes the offers are from:
-    one hash for all, or one for each offer in the same order. Nothing is stored until the caller commits.
+    one hash for all, or one for each offer in the same order. With `not_before` nothing changes before that
+    time, though the pages were read earlier: a decision of today leaves the days that are over as they were.
+    Nothing is stored until the caller commits.
 
     Raises OlderRunError when the provider was read well later than this, DuplicateOfferError when one thing
     comes twice from the same date, and PublishError for an offer of another provider.
     """
-    seen_at = to_seconds(observed_at)
+    read_at = to_seconds(observed_at)
+    seen_at = read_at if not_before is None else max(read_at, to_seconds(not_before))
     wanted = _by_key(offers, capture_sha256, provider=provider)
     _lock(connection, seen_at)
     known = _known_offers(connection, provider)
-    _refuse_older(known.values(), provider=provider, seen_at=seen_at)
+    _refuse_older(known.values(), provider=provider, read_at=read_at)
     stored = _stored_prices(connection, provider, seen_at=seen_at)
-    changes = _Changes(run_id, seen_at, _next_id(connection, offer), _next_id(connection, price))
+    changes = _Changes(run_id, read_at, seen_at, _next_id(connection, offer), _next_id(connection, price))
     result = _compare(changes, wanted, known=known, stored=stored)
     _write(connection, changes)
     if known:
-        _mark_seen(connection, provider, from_seconds(seen_at))
+        _mark_seen(connection, provider, from_seconds(read_at))
     return result
 
 
@@ -188,14 +197,20 @@ def _stored_prices(connection: Connection, provider: str, *, seen_at: int) -> Ma
     return by_offer
 
 
-def _refuse_older(known: Iterable[_Known], *, provider: str, seen_at: int) -> None:
+def _refuse_older(known: Iterable[_Known], *, provider: str, read_at: int) -> None:
     """Raise when the provider was read well after this: every good run leaves its time on each offer."""
-    last = max((each.closed_at or each.last_seen_at for each in known), default=seen_at)
-    if seen_at < last:
+    last = max((each.closed_at or each.last_seen_at for each in known), default=read_at)
+    if read_at < last:
         raise OlderRunError(
-            f"{provider} was read at {from_seconds(seen_at):%Y-%m-%d %H:%M} UTC, before its last good run at "
+            f"{provider} was read at {from_seconds(read_at):%Y-%m-%d %H:%M} UTC, before its last good run at "
             f"{from_seconds(last):%Y-%m-%d %H:%M} UTC; nothing was changed."
         )
+
+
+def _not_sealed(connection: Connection, known: Mapping[str, _Known], *, seen_at: int) -> int:
+    """Return when the page was read, or the first moment after the days whose hash covers these offers."""
+    until = sealed_until(connection, [each.offer_id for each in known.values()])
+    return seen_at if until is None else max(seen_at, to_seconds(until))
 
 
 def _next_id(connection: Connection, table: Table) -> int:
@@ -225,7 +240,7 @@ def _compare(
         changed += is_change and not is_back
     gone = [each for key, each in known.items() if each.closed_at is None and key not in wanted]
     for each in gone:
-        changes.closed.append((changes.seen_at, each.offer_id))
+        changes.closed.append((changes.since, each.offer_id))
         _note_prices(changes, each.offer_id, (), stored=stored.get(each.offer_id, ()))
     return PublishResult(new=new, changed=changed, closed=len(gone), unchanged=len(wanted) - new - changed)
 
@@ -235,7 +250,7 @@ def _note_new(changes: _Changes, key: str, asked: Sequence[Asked]) -> None:
     offer_id = changes.next_offer_id
     changes.next_offer_id += 1
     changes.offers.append(offer_row(offer_id, key, each=asked[0].offer, seen_at=changes.seen_at))
-    for added in price_steps((), asked, seen_at=changes.seen_at).added:
+    for added in price_steps((), asked, seen_at=changes.since).added:
         _note_price(changes, offer_id, added)
 
 
@@ -254,22 +269,22 @@ def _note_prices(
     changes: _Changes, offer_id: int, asked: Sequence[Asked], *, stored: Sequence[Stored]
 ) -> bool:
     """Note what has to happen to one offer's prices, and tell whether any of them is another one."""
-    steps = price_steps(stored, asked, seen_at=changes.seen_at)
+    steps = price_steps(stored, asked, seen_at=changes.since)
     if steps is NOTHING:
         return False
     for added in steps.added:
         _note_price(changes, offer_id, added)
     changes.ended += steps.ended
     changes.withdrawn += [(price_id,) for price_id in steps.withdrawn]
-    changes.confirmed += [(changes.seen_at, price_id) for price_id in steps.confirmed]
+    changes.confirmed += [(changes.since, price_id) for price_id in steps.confirmed]
     return steps.is_change
 
 
 def _note_price(changes: _Changes, offer_id: int, added: Added) -> None:
     """Note a new price under the next free id."""
-    row = price_row(
-        changes.next_price_id, offer_id, added=added, run_id=changes.run_id, seen_at=changes.seen_at
-    )
+    # A board of the past shows what was announced by then: what is decided on later is not among it.
+    read_at = changes.seen_at if added.announced else changes.read_at
+    row = price_row(changes.next_price_id, offer_id, added=added, run_id=changes.run_id, read_at=read_at)
     changes.next_price_id += 1
     changes.prices.append(row)
 
