@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from app.domain.accelerators import Accelerator
     from app.domain.rows import Row
 
+METHODOLOGY_VERSION: Final = "1"
+"""Version of the formulas below and of how a printed price is brought to one GPU for one hour.
+
+It stands in the hash of every past day, so that a figure can be worked out again as it was then.
+"""
+
 Nature = Literal["price", "ratio", "bound", "specification"]
 Better = Literal["lower", "higher", "neither"]
 

@@ -94,7 +94,8 @@ def publish(
     `observed_at` is when the pages were read, aware. `capture_sha256` names the bytes the offers are from:
     one hash for all, or one for each offer in the same order. With `not_before` nothing changes before that
     time, though the pages were read earlier: a decision of today leaves the days that are over as they were.
-    Nothing is stored until the caller commits.
+    A day that is sealed (`app.store.snapshots`) is left as it was in any case. Nothing is stored until the
+    caller commits.
 
     Raises OlderRunError when the provider was read well later than this, DuplicateOfferError when one thing
     comes twice from the same date, and PublishError for an offer of another provider.
@@ -105,6 +106,7 @@ def publish(
     _lock(connection, seen_at)
     known = _known_offers(connection, provider)
     _refuse_older(known.values(), provider=provider, read_at=read_at)
+    seen_at = _not_sealed(connection, known, seen_at=seen_at)
     stored = _stored_prices(connection, provider, seen_at=seen_at)
     changes = _Changes(run_id, read_at, seen_at, _next_id(connection, offer), _next_id(connection, price))
     result = _compare(changes, wanted, known=known, stored=stored)
@@ -208,7 +210,7 @@ def _refuse_older(known: Iterable[_Known], *, provider: str, read_at: int) -> No
 
 
 def _not_sealed(connection: Connection, known: Mapping[str, _Known], *, seen_at: int) -> int:
-    """Return when the page was read, or the first moment after the days whose hash covers these offers."""
+    """Return this time, or the first moment after the days whose hash covers these offers if that is later."""
     until = sealed_until(connection, [each.offer_id for each in known.values()])
     return seen_at if until is None else max(seen_at, to_seconds(until))
 
@@ -240,7 +242,7 @@ def _compare(
         changed += is_change and not is_back
     gone = [each for key, each in known.items() if each.closed_at is None and key not in wanted]
     for each in gone:
-        changes.closed.append((changes.since, each.offer_id))
+        changes.closed.append((changes.seen_at, each.offer_id))
         _note_prices(changes, each.offer_id, (), stored=stored.get(each.offer_id, ()))
     return PublishResult(new=new, changed=changed, closed=len(gone), unchanged=len(wanted) - new - changed)
 
@@ -250,7 +252,7 @@ def _note_new(changes: _Changes, key: str, asked: Sequence[Asked]) -> None:
     offer_id = changes.next_offer_id
     changes.next_offer_id += 1
     changes.offers.append(offer_row(offer_id, key, each=asked[0].offer, seen_at=changes.seen_at))
-    for added in price_steps((), asked, seen_at=changes.since).added:
+    for added in price_steps((), asked, seen_at=changes.seen_at).added:
         _note_price(changes, offer_id, added)
 
 
@@ -269,14 +271,14 @@ def _note_prices(
     changes: _Changes, offer_id: int, asked: Sequence[Asked], *, stored: Sequence[Stored]
 ) -> bool:
     """Note what has to happen to one offer's prices, and tell whether any of them is another one."""
-    steps = price_steps(stored, asked, seen_at=changes.since)
+    steps = price_steps(stored, asked, seen_at=changes.seen_at)
     if steps is NOTHING:
         return False
     for added in steps.added:
         _note_price(changes, offer_id, added)
     changes.ended += steps.ended
     changes.withdrawn += [(price_id,) for price_id in steps.withdrawn]
-    changes.confirmed += [(changes.since, price_id) for price_id in steps.confirmed]
+    changes.confirmed += [(changes.seen_at, price_id) for price_id in steps.confirmed]
     return steps.is_change
 
 
