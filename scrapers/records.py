@@ -32,6 +32,7 @@ class Record:
     """One entry: the headings above as written, the key of the nearest known one, its name and its cells.
 
     `name_title` is the key of the title over the name, empty where names have none.
+    `table_keys` are the keys of all titles of its table, which a broken row may lack.
     `problem` is the code of what keeps the entry from being read with certainty, empty when nothing does.
     """
 
@@ -40,6 +41,7 @@ class Record:
     name: str
     cells: tuple[Cell, ...]
     name_title: str = ""
+    table_keys: frozenset[str] = frozenset()
     problem: str = ""
     is_hidden: bool = False
 
@@ -50,8 +52,8 @@ class Record:
 
     @property
     def keys(self) -> frozenset[str]:
-        """Return the titles of the cells for look-up."""
-        return frozenset(cell.key for cell in self.cells)
+        """Return the titles of the cells and of the table they are in, for look-up."""
+        return self.table_keys | {cell.key for cell in self.cells}
 
     def text(self, *keys: str) -> str:
         """Return the text under the first of these titles that the entry has, empty when it has none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapers.blocks import NEUTRAL_TITLES, SIDE_TITLES, holds_amount
@@ -22,13 +23,16 @@ def table_records(
     """Yield a record for each row; one text across the whole table is a heading for the rows below it."""
     width = max((len(row) for row in table.rows), default=0)
     titles = _titles(table.title_rows, width, vocabulary)
+    keys = frozenset(title_key(cell.text) for row in table.title_rows for cell in row if cell.text)
     above = (*path, table.caption) if table.caption else path
     group: tuple[str, ...] = ()
     for row in table.rows:
         if _is_group(row):
             group = (row[0].text,)
             continue
-        yield _record(row, titles, vocabulary, path=(*above, *group), key=key)
+        record = _record(row, titles, vocabulary)
+        name_title = record.name_title or min(keys & vocabulary.name_titles, default="")
+        yield replace(record, path=(*above, *group), section=key, name_title=name_title, table_keys=keys)
 
 
 def _is_group(row: Sequence[TableCell]) -> bool:
@@ -56,14 +60,7 @@ def _titles(rows: Sequence[Sequence[TableCell]], width: int, vocabulary: Vocabul
     return tuple(tuple(dict.fromkeys(text for text in column if text)) for column in columns)
 
 
-def _record(
-    row: Sequence[TableCell],
-    titles: _Titles | None,
-    vocabulary: Vocabulary,
-    *,
-    path: tuple[str, ...],
-    key: str,
-) -> Record:
+def _record(row: Sequence[TableCell], titles: _Titles | None, vocabulary: Vocabulary) -> Record:
     problem = ""
     if titles is None:
         problem, titles = "titles_unclear", ((),) * len(row)
@@ -75,7 +72,7 @@ def _record(
     at = next((place for place, cell in enumerate(cells) if cell.key in vocabulary.name_titles), 0)
     name = cells.pop(at)
     return Record(
-        path=path, section=key, name=name.text, name_title=name.key, cells=tuple(cells), problem=problem,
+        path=(), section="", name=name.text, name_title=name.key, cells=tuple(cells), problem=problem,
         is_hidden=name.is_hidden,
     )  # fmt: skip
 

@@ -134,19 +134,21 @@ def _offers(record: Record, name: str, known: Known, *, url: str, noticed: list[
 
 
 def _column(cell: Cell, record: Record) -> Column:
-    """Return what a cell's title says, which the titles and headings above must not contradict.
+    """Return what a cell's title says; a headless table says it in the heading above.
 
-    A headless table says it in the heading above.
+    Titles above one another must agree, and a price on demand must not stand under a heading of other terms.
     """
     section = next(place for place, text in enumerate(record.path) if title_key(text) == record.section)
     headings = [text for text in record.path[section + 1 :] if title_key(text) in COLUMNS]
     titles = [title for title in cell.titles if title_key(title) not in NEUTRAL_TITLES] or headings[-1:]
-    columns = [_titled(title, record.place) for title in titles or [""]]
-    above = [_titled(heading, record.place) for heading in headings]
-    if len({column.pricing_model for column in (*columns, *above)}) > 1:
+    models = {_titled(title, record.place).pricing_model for title in titles}
+    column = _titled(titles[-1] if titles else "", record.place)
+    if column is ON_DEMAND:
+        models |= {_titled(heading, record.place).pricing_model for heading in headings}
+    if len(models) > 1:
         text = " > ".join((*headings, *titles))
         raise ParseError("terms_disagree", f"{record.place} says two things about its terms.", titles=text)
-    return columns[-1]
+    return column
 
 
 def _titled(title: str, place: str) -> Column:
