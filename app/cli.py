@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app import __version__
-from app.commands import reviewing, scraping
+from app.commands import keeping, reviewing, scraping
 from app.commands.shared import (
     REFUSED_EXIT,
     Refusal,
@@ -240,3 +240,5 @@ def status(settings: Settings) -> None:
 
 main.add_command(scraping.scrape)
 main.add_command(reviewing.quarantine)
+main.add_command(keeping.snapshot)
+main.add_command(keeping.verify)

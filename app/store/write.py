@@ -210,7 +210,7 @@ def _refuse_older(known: Iterable[_Known], *, provider: str, read_at: int) -> No
 
 
 def _not_sealed(connection: Connection, known: Mapping[str, _Known], *, seen_at: int) -> int:
-    """Return this time, or the first moment after the days whose hash covers these offers if that is later."""
+    """Return this time, or the first moment after the days whose hash covers these offers if later."""
     until = sealed_until(connection, [each.offer_id for each in known.values()])
     return seen_at if until is None else max(seen_at, to_seconds(until))
 
