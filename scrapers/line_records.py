@@ -74,10 +74,7 @@ class _Reader:
 
     def finished(self) -> list[_Open]:
         self._end_label()
-        return [
-            one for one in self._records
-            if any(cell.text for cell in one.cells) or (one.cells and not one.is_guess)
-        ]  # fmt: skip
+        return [one for one in self._records if _counts(one)]
 
     def take(self, line: Line) -> None:
         if self._names_next or self._vocabulary.is_name(line.text):
@@ -172,6 +169,11 @@ class _Reader:
             return False
         nearest = max(_shared(one.inside, line.inside) for one in self._pending)
         return nearest >= _shared(current.inside, line.inside)
+
+
+def _counts(one: _Open) -> bool:
+    """Tell whether it is an entry: a name of the provider is one by itself, any other text with a value."""
+    return not (one.is_guess or one.is_heading) or any(cell.text for cell in one.cells)
 
 
 def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> int:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from app.domain.offers import Offer
     from scrapers.base import Page, Parsed
 
-SAME_SHARE: Final = Decimal("0.005")
-"""Two figures this near are one price that was rounded for another unit."""
+SAME_SHARE: Final = Decimal("0.01")
+"""Two figures this near are one price that was rounded for another unit: 0.134 a minute and 8.00 an hour."""
 
 _Thing = tuple[str, int, str, str, str, int | None, int | None, str]
 

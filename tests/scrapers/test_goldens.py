@@ -187,9 +187,8 @@ def test_vasts_statistics_are_those_of_the_golden_asks(capsys: pytest.CaptureFix
         )
     assert found == wanted
     with capsys.disabled():
-        sys.stdout.write(
-            f"\ngolden {capture.file}: {len(found)} of {len(wanted)} statistics of {len(capture.rows())} asks\n"
-        )
+        share = f"{len(found)} of {len(wanted)} statistics of {len(capture.rows())} asks"
+        sys.stdout.write(f"\ngolden {capture.file}: {share}\n")
 
 
 def test_every_ask_of_vast_is_kept_in_a_fragment_or_a_finding() -> None:
