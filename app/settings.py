@@ -8,7 +8,7 @@ from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run t
 from typing import Annotated, Literal
 
 import platformdirs
-from pydantic import AliasChoices, Field, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app import __version__
@@ -66,6 +66,18 @@ class Settings(BaseSettings):
     run_limit_s: float = Field(default=3600.0, ge=1, le=86_400)
     """Seconds after which a run that has not ended is taken for killed, and its slot is tried once more."""
 
+    lambda_api_key: SecretStr = SecretStr("")
+    """Key of a Lambda account, for its price API beside the public page; never logged or stored."""
+
+    runpod_api_key: SecretStr = SecretStr("")
+    """Key of a RunPod account, sent with its price query; never logged or stored."""
+
+    vast_api_key: SecretStr = SecretStr("")
+    """Key of a Vast.ai account, sent with its price query; never logged or stored."""
+
+    archive_retention_days: int = Field(default=400, ge=1, le=36_500)
+    """Days after which a fetched page may go, when no price cites it and nobody has to decide on it."""
+
     @field_validator("database_address")
     @classmethod
     def _known_database(cls, value: str) -> str:
@@ -91,6 +103,11 @@ class Settings(BaseSettings):
     def database_url(self) -> str:
         """Return the database's address; the embedded one when none is set."""
         return self.database_address or f"sqlite:///{self.home / 'inferprice.db'}"
+
+    def keys(self) -> dict[str, SecretStr]:
+        """Return the providers' keys that are set, by the name of their setting."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: key for name, key in fields.items() if isinstance(key, SecretStr) and key}
 
     @property
     def archive(self) -> Path:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from app.domain.findings import Finding
@@ -24,13 +24,33 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """Which key of the settings a request is sent with and where it goes; the key itself is nowhere here.
+
+    Without the key a request that `is_required` is left out, and any other is sent without it.
+    """
+
+    setting: str
+    header: str = "authorization"
+    prefix: str = "Bearer "
+    is_required: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request a source makes: a plain GET, or a POST with a JSON body."""
+    """One request a source makes: a plain GET, or a POST with a JSON body.
+
+    `following` says what to ask for after a page of a list that comes in pages, None at its end, and is as
+    pure as a parser. All pages are read in one run, and the first and last again: a list that moved meanwhile
+    is read anew.
+    """
 
     url: str
     method: str = "GET"
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
+    key: Key | None = None
+    following: Callable[[Page], Request | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

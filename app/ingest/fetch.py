@@ -40,11 +40,15 @@ _MAY_PASS: Final = frozenset((408, 425, _TOO_MANY_REQUESTS, 500, 502, 503, 504))
 
 @dataclass(slots=True)  # it remembers when each host may be asked again
 class Fetcher:
-    """A client with the memory that politeness takes: each host's rules, and when it may be asked again."""
+    """A client with the memory that politeness takes: each host's rules, and when it may be asked again.
+
+    `keys` holds the keys that are set, by the name of their setting; none of them comes out of here again.
+    """
 
     client: httpx.Client
     limits: Limits
     clock: Callable[[], datetime]
+    keys: Mapping[str, str] = field(default_factory=dict)
     rules: dict[str, Protego | None] = field(default_factory=dict)
     free_at_s: dict[str, float] = field(default_factory=dict)
 
@@ -54,7 +58,10 @@ class Fetcher:
         Raises FetchError: an address outside `hosts`, disallowed by robots.txt, refused, too large, or still
         failing after `Limits.attempts` tries.
         """
-        return retried(lambda: self._follow(request, hosts=hosts, known=known), self.limits)
+        try:
+            return retried(lambda: self._follow(request, hosts=hosts, known=known), self.limits)
+        except FetchError as error:
+            raise error.without(self.keys.values()) from None
 
     def _follow(self, request: Request, *, hosts: Collection[str], known: Capture | None = None) -> Fetched:
         """Ask, and follow redirects that stay within the hosts and their rules."""
@@ -102,10 +109,11 @@ class Fetcher:
     def _ask(self, request: Request, url: str, *, headers: Mapping[str, str], max_bytes: int) -> Fetched:
         """Send one request when its host is free again, and return whatever it answers; redirects too."""
         self._wait_for(url)
+        sent = {**request.headers, **self._key_header(request, url), **headers}
         deadline_s = time.monotonic() + self.limits.timeout_s
         try:
             with self.client.stream(
-                request.method, url, content=request.body or None, headers={**request.headers, **headers}
+                request.method, url, content=request.body or None, headers=sent
             ) as response:
                 body = b""
                 if response.status_code == _OK:
@@ -116,7 +124,9 @@ class Fetcher:
                         deadline_s=deadline_s,
                         url=url,
                     )
-                return self._fetched(response, url, body)
+                fetched = self._fetched(response, url, body)
+                self._refuse_echo(fetched)
+                return fetched
         except httpx.RemoteProtocolError as error:
             raise PassingError("cut_short", f"{url} ended in the middle: {error}.") from None
         except httpx.TimeoutException:
@@ -125,6 +135,22 @@ class Fetcher:
             raise PassingError("no_connection", f"{url} cannot be reached: {error}.") from None
         finally:
             self.free_at_s[urlsplit(url).netloc] = time.monotonic() + self._delay_s(url)
+
+    def _key_header(self, request: Request, url: str) -> Mapping[str, str]:
+        """Return the header with the request's key; it goes to the host it is meant for, and to no other."""
+        key = self.keys.get(request.key.setting, "") if request.key is not None else ""
+        if request.key is None or not key or urlsplit(url).netloc != urlsplit(request.url).netloc:
+            return {}
+        return {request.key.header: f"{request.key.prefix}{key}"}
+
+    def _refuse_echo(self, fetched: Fetched) -> None:
+        """Raise when an answer repeats a key: it would end up in the archive, or in the next request."""
+        said = [fetched.content_type, *fetched.headers.values()]
+        for key in filter(None, self.keys.values()):
+            if key.encode() in fetched.body or any(key in text for text in said):
+                raise FetchError(
+                    "key_in_answer", f"{fetched.url} repeats a key of ours, so its answer is not kept."
+                )
 
     def _fetched(self, response: httpx.Response, url: str, body: bytes) -> Fetched:
         """Return an answer with the headers that are kept, or needed to go on."""
@@ -153,11 +179,23 @@ class Fetcher:
 
 
 @contextmanager
-def fetching(limits: Limits, clock: Callable[[], datetime] | None = None) -> Iterator[Fetcher]:
-    """Give a fetcher for as long as the block lasts; its memory of hosts ends with it."""
+def fetching(
+    limits: Limits,
+    clock: Callable[[], datetime] | None = None,
+    *,
+    keys: Mapping[str, str] | None = None,
+    transport: httpx.BaseTransport | None = None,
+) -> Iterator[Fetcher]:
+    """Give a fetcher for as long as the block lasts; its memory of hosts ends with it.
+
+    `transport` is what carries the requests, for a test with a host of its own; by default the network, by
+    way of a proxy where `HTTPS_PROXY` names one, with the certificates of the machine or of `SSL_CERT_FILE`.
+    """
     headers = {"user-agent": limits.user_agent, "accept-encoding": "gzip"}
-    with httpx.Client(headers=headers, timeout=limits.timeout_s, follow_redirects=False) as client:
-        yield Fetcher(client, limits, clock or (lambda: datetime.now(UTC)))
+    with httpx.Client(
+        headers=headers, timeout=limits.timeout_s, follow_redirects=False, transport=transport
+    ) as client:
+        yield Fetcher(client, limits, clock or (lambda: datetime.now(UTC)), keys=keys or {})
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -168,6 +206,11 @@ def limits_of(settings: Settings) -> Limits:
         timeout_s=settings.fetch_timeout_s,
         max_body_bytes=settings.max_body_bytes,
     )
+
+
+def keys_of(settings: Settings) -> Mapping[str, str]:
+    """Return the keys that are set, by the name of their setting."""
+    return {name: key.get_secret_value() for name, key in settings.keys().items()}
 
 
 def product(limits: Limits) -> str:

@@ -24,6 +24,13 @@ class FetchError(Exception):
         self.code = code
         self.evidence = {name: str(value) for name, value in evidence.items()}
 
+    def without(self, secrets: Iterable[str]) -> FetchError:
+        """Return this error with each secret in it blotted out: a host may say back what it was sent."""
+        for secret in filter(None, secrets):
+            self.args = tuple(str(each).replace(secret, "(key)") for each in self.args)
+            self.evidence = {name: text.replace(secret, "(key)") for name, text in self.evidence.items()}
+        return self
+
 
 class PassingError(FetchError):
     """A fault that may be gone in a moment; `after_s` is how long the host asks to wait, if it does."""

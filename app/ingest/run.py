@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DataError, IntegrityError
 
 from app.domain.findings import Finding, Level
-from app.ingest.archive import store_body
+from app.ingest.answer import Answer, keep_answers
 from app.ingest.checked import hold
+from app.ingest.older import asked, check_older
 from app.ingest.read import Reading, read_pages
 from app.store import held as held_store
 from app.store import runs, session
 from app.store.queries import offers_as_of
-from app.store.records import Capture, Outcome
+from app.store.records import Outcome
 from app.store.write import OlderRunError, PublishError, PublishResult, publish
 from scrapers.base import Page, Request, Scraper
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
 
     from app.domain.offers import Offer
+    from app.store.records import HeldOffers
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """One answer to one request of a source, with what is kept of it beside its page."""
-
-    request: Request
-    page: Page
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """How one run of one provider ended; `outcome` is None when none was made; `sentence` says why."""
+    """How one run of one provider ended; `outcome` is None when none was made; `sentence` says why.
+
+    `offers_count` is how many offers were read, whatever became of them.
+    """
 
     provider: str
     outcome: Outcome | None
@@ -53,6 +47,7 @@ class RunOutcome:
     run_id: int | None = None
     quarantine_id: int | None = None
     result: PublishResult | None = None
+    offers_count: int | None = None
 
 
 def run_pages(
@@ -107,14 +102,25 @@ def run_answers(
     answers: Sequence[Answer],
     run_id: int,
     now: datetime,
+    compared: Callable[[Sequence[Offer]], Sequence[Finding]] = lambda _offers: (),
 ) -> RunOutcome:
-    """Archive the answers of a claimed run, read them, and settle what becomes of the offers."""
-    _keep(engine, archive, answers=answers, run_id=run_id)
+    """Archive the answers of a claimed run, read them, and settle what becomes of the offers.
+
+    `compared` returns what another surface of the provider says to the offers that were read.
+    """
+    keep_answers(engine, archive, answers=answers, run_id=run_id)
     pages = [answer.page for answer in answers]
     observed_at = max((page.fetched_at for page in pages), default=now)
     with session.reading(engine) as connection:
-        previous = previous_offers(connection, scraper.provider, source=scraper.provider, instant=observed_at)
-    reading = read_pages(scraper, pages, previous=previous)
+        provider = scraper.provider
+        previous = previous_offers(connection, provider, source=provider, instant=observed_at)
+        reading = read_pages(scraper, pages, previous=previous)
+        if not reading.refused:
+            older = check_older(
+                connection, provider, offers=reading.offers, previous=previous, answers=answers
+            )
+            more = (*older, *compared(reading.offers))
+            reading = replace(reading, findings=(*reading.findings, *more))
     return settle_run(
         engine, run_id, provider=scraper.provider, reading=reading, observed_at=observed_at, now=now
     )
@@ -127,38 +133,16 @@ def settle_run(
     try:
         with session.writing(engine) as connection:
             return settle(
-                connection, run_id, provider=provider, reading=reading, observed_at=observed_at, now=now
+                connection,
+                run_id,
+                provider=provider,
+                reading=reading,
+                observed_at=observed_at,
+                now=now,
+                not_before=today(now),
             )
     except runs.LostClaimError as error:
         return RunOutcome(provider=provider, outcome=None, sentence=str(error), run_id=run_id)
-
-
-def _keep(engine: Engine, archive: Path, *, answers: Sequence[Answer], run_id: int) -> None:
-    """Archive bodies and note each answer, in its own transaction: a failed run is worth reading again."""
-    with session.writing(engine) as connection:
-        for answer in answers:
-            page = answer.page
-            capture = Capture(
-                sha256=store_body(archive, page.body),
-                url=answer.request.url,
-                fetched_at=page.fetched_at,
-                status=answer.status,
-                headers=answer.headers,
-                content_type=page.content_type,
-                size_bytes=len(page.body),
-            )
-            runs.record_capture(
-                connection,
-                run_id,
-                answer=capture,
-                method=answer.request.method,
-                request_sha256=request_sha256(answer.request),
-            )
-
-
-def request_sha256(request: Request) -> str:
-    """Return the hash of a request's body, empty for a request without one."""
-    return hashlib.sha256(request.body).hexdigest() if request.body else ""
 
 
 def previous_offers(
@@ -179,16 +163,27 @@ def settle(
     reading: Reading,
     observed_at: datetime,
     now: datetime,
+    not_before: datetime | None = None,
 ) -> RunOutcome:
-    """Publish, hold or refuse what was read, and note it, all in the caller's transaction."""
+    """Publish, hold or refuse what was read, and note it, all in the caller's transaction.
+
+    `not_before` as in `publish`.
+    """
     if reading.fault is not None:
         ended = _refused(provider, reading.findings, outcome=reading.fault)
     elif reading.held:
-        ended = _held(connection, run_id, provider=provider, reading=reading)
+        ended = _held(connection, run_id, provider=provider, reading=reading, now=now)
     else:
         ended = publish_reading(
-            connection, run_id, provider=provider, reading=reading, observed_at=observed_at
+            connection,
+            run_id,
+            provider=provider,
+            reading=reading,
+            observed_at=observed_at,
+            not_before=not_before,
         )
+        if ended.result is not None:
+            _supersede(connection, provider, run_id=run_id, observed_at=observed_at, now=now)
     runs.record_findings(connection, run_id, findings=ended.findings)
     runs.finish_run(
         connection,
@@ -200,7 +195,20 @@ def settle(
         offers_count=len(reading.offers),
     )
     log.info("%s", ended.sentence)
-    return replace(ended, run_id=run_id)
+    return replace(ended, run_id=run_id, offers_count=len(reading.offers))
+
+
+def today(now: datetime) -> datetime:
+    """Return when the day began (UTC) that is not over yet: a run changes none that is."""
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _supersede(
+    connection: Connection, provider: str, *, run_id: int, observed_at: datetime, now: datetime
+) -> None:
+    """Put aside what was held before this good run: there is nothing left to decide on."""
+    because = f"Run {run_id} read {provider} well at {observed_at:%Y-%m-%d %H:%M} UTC, after this one."
+    held_store.supersede(connection, provider, read_by=observed_at, because=because, now=now)
 
 
 def _refused(provider: str, findings: Sequence[Finding], *, outcome: Outcome) -> RunOutcome:
@@ -211,8 +219,14 @@ def _refused(provider: str, findings: Sequence[Finding], *, outcome: Outcome) ->
     return RunOutcome(provider=provider, outcome=outcome, sentence=sentence, findings=tuple(findings))
 
 
-def _held(connection: Connection, run_id: int, *, provider: str, reading: Reading) -> RunOutcome:
-    """Keep the offers for review."""
+def _held(
+    connection: Connection, run_id: int, *, provider: str, reading: Reading, now: datetime
+) -> RunOutcome:
+    """Keep the offers for review, and say so when they are those that were held before."""
+    waiting = held_store.quarantined(connection, provider=provider)
+    agreeing = [each for each in waiting if asked(each.offers) == asked(reading.offers)]
+    for each in agreeing:
+        held_store.note_agreement(connection, each.quarantine_id, now=now)
     quarantine_id = held_store.hold_offers(
         connection, run_id, provider=provider, offers=reading.offers, captures=reading.captures
     )
@@ -222,14 +236,29 @@ def _held(connection: Connection, run_id: int, *, provider: str, reading: Readin
         provider=provider,
         outcome=Outcome.QUARANTINED,
         sentence=f"The {len(reading.offers)} offers of {provider} are held for review as number "
-        f"{quarantine_id}, and its last good offers stay: {holding[0].sentence}{more}",
+        f"{quarantine_id}, and its last good offers stay: {holding[0].sentence}{more}{_again(agreeing)}",
         findings=reading.findings,
         quarantine_id=quarantine_id,
     )
 
 
+def _again(agreeing: Sequence[HeldOffers]) -> str:
+    """Say that held offers were read before, since when and how often."""
+    if not agreeing:
+        return ""
+    first = agreeing[-1]
+    times = f"; it is reading {len(agreeing) + 1} of the same" if len(agreeing) > 1 else ""
+    return f" It agrees with number {first.quarantine_id}, held since {first.run.started_at:%Y-%m-%d}{times}."
+
+
 def publish_reading(
-    connection: Connection, run_id: int, *, provider: str, reading: Reading, observed_at: datetime
+    connection: Connection,
+    run_id: int,
+    *,
+    provider: str,
+    reading: Reading,
+    observed_at: datetime,
+    not_before: datetime | None = None,
 ) -> RunOutcome:
     """Publish the offers, or refuse them when they cannot stand beside what is stored."""
     try:
@@ -242,6 +271,7 @@ def publish_reading(
                 observed_at=observed_at,
                 run_id=run_id,
                 capture_sha256=reading.captures,
+                not_before=not_before,
             )
     except (PublishError, IntegrityError, DataError, UnicodeEncodeError) as error:
         finding = _why_unpublished(error)

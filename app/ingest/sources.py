@@ -6,36 +6,40 @@ import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from app.domain.providers import load_providers
-from app.ingest.archive import ArchiveError, read_body
+from app.ingest.answer import keep_answers
+from app.ingest.ask import Asking, ask_source
 from app.ingest.checked import hold
-from app.ingest.fetch import fetching, limits_of
+from app.ingest.fetch import fetching, keys_of, limits_of
 from app.ingest.fetched import FetchError
 from app.ingest.read import Reading, read_pages
-from app.ingest.run import Answer, RunOutcome, already, claim, request_sha256, run_answers, settle_run
-from app.store import runs, session
-from app.store.records import Outcome
-from scrapers import SCRAPERS, Page
+from app.ingest.run import RunOutcome, already, claim, run_answers, settle_run
+from app.ingest.surfaces import compare_surface
+from app.store import session, switches
+from app.store.records import Outcome, Switch
+from scrapers import ALTERNATIVES, SCRAPERS, Page, ParseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from sqlalchemy import Engine
 
     from app.domain.providers import ProviderFacts
     from app.ingest.fetch import Fetcher
     from app.settings import Settings
-    from app.store.records import Capture
-    from scrapers import Request, Scraper
+    from scrapers import Scraper
 
 log = logging.getLogger(__name__)
 
-REFUSALS = frozenset(("disallowed_by_robots", "foreign_host"))
+REFUSALS = frozenset(("disallowed_by_robots", "foreign_host", "key_in_answer"))
 """Codes of fetches that we refused, where the others failed."""
+
+NOTHING_SAID: Mapping[str, Switch] = MappingProxyType({})
 
 
 class SourceError(ValueError):
@@ -44,33 +48,68 @@ class SourceError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One source: its scraper, what we know of its provider, and whether it is on; `why` says why not."""
+    """One source: its scraper, what we know of its provider, and whether it is on; `why` says why not.
+
+    `switch` is what the operator said about it, if anything.
+    """
 
     scraper: Scraper
     facts: ProviderFacts
     is_on: bool
     why: str = ""
+    switch: Switch | None = None
 
 
-def sources(settings: Settings) -> tuple[Source, ...]:
-    """Return every source, on or off; raises SourceError when the settings turn on one that is not there."""
+def sources_now(engine: Engine, settings: Settings) -> tuple[Source, ...]:
+    """Return every source as it is switched at this moment; raises SourceError as `sources` does."""
+    with session.reading(engine) as connection:
+        switched = switches.switches(connection)
+    return sources(settings, switched)
+
+
+def sources(settings: Settings, switched: Mapping[str, Switch] = NOTHING_SAID) -> tuple[Source, ...]:
+    """Return every source, on or off; raises SourceError when the settings turn on one that is not there.
+
+    What INFERPRICE_ENABLED_SOURCES names is on. For the rest the operator's switch decides, else its default.
+    """
     for provider in settings.enabled_sources:
         if provider not in SCRAPERS:
             raise SourceError(f"INFERPRICE_ENABLED_SOURCES: {_no_source(provider)}")
-    return tuple(source(provider, settings) for provider in SCRAPERS)
+    return tuple(source(provider, settings, switched=switched) for provider in SCRAPERS)
 
 
-def source(provider: str, settings: Settings) -> Source:
+def source(provider: str, settings: Settings, *, switched: Mapping[str, Switch] = NOTHING_SAID) -> Source:
     """Return one source by its provider; raises SourceError for one that is not there."""
     if provider not in SCRAPERS:
         raise SourceError(_no_source(provider))
-    facts = load_providers()[provider]
-    is_on = facts.enabled_by_default or provider in settings.enabled_sources
-    why = (
-        f"{facts.name} is off by default. {facts.terms_note} "
-        f"It is on when INFERPRICE_ENABLED_SOURCES names {provider}."
+    facts, switch = load_providers()[provider], switched.get(provider)
+    is_on = facts.enabled_by_default if switch is None else switch.is_on
+    is_on = is_on or provider in settings.enabled_sources
+    return Source(
+        scraper=SCRAPERS[provider],
+        facts=facts,
+        is_on=is_on,
+        why="" if is_on else _why_off(facts, switch),
+        switch=switch,
     )
-    return Source(scraper=SCRAPERS[provider], facts=facts, is_on=is_on, why="" if is_on else why)
+
+
+def _why_off(facts: ProviderFacts, switch: Switch | None) -> str:
+    """Return why a source is off and how it is turned on."""
+    if switch is not None:
+        return f"{facts.name} was turned off on {switch.changed_at:%Y-%m-%d}: {switch.because}"
+    return (
+        f"{facts.name} is off by default. {facts.terms_note} "
+        f"`inferprice sources enable {facts.id}` turns it on."
+    )
+
+
+def switch_source(engine: Engine, provider: str, *, is_on: bool, because: str, now: datetime) -> None:
+    """Turn a source on or off for every process on this database; raises SourceError as `source` does."""
+    if provider not in SCRAPERS:
+        raise SourceError(_no_source(provider))
+    with session.writing(engine) as connection:
+        switches.switch(connection, provider, is_on=is_on, because=because, now=now)
 
 
 def _no_source(provider: str) -> str:
@@ -94,20 +133,28 @@ def scrape(
     clock: Callable[[], datetime],
     slot: str | None = None,
     fetcher: Fetcher | None = None,
+    progress: Callable[[str, RunOutcome | None], None] = lambda _provider, _outcome: None,
 ) -> tuple[RunOutcome, ...]:
     """Run the sources of these providers, or all that are on; one that fails does not keep the others.
 
     `slot` is what each source runs once for: the minute by default, a day for the scheduler. A source that is
-    off is not run, and its outcome says why. Raises SourceError for a provider without a source.
+    off is not run, and its outcome says why. `progress` is called with each provider before
+    its run, and after it with how that ended. Raises SourceError for a provider without a source.
     """
-    every = sources(settings)
-    asked = [source(provider, settings) for provider in providers] or [each for each in every if each.is_on]
+    every = {each.scraper.provider: each for each in sources_now(engine, settings)}
+    for provider in providers:
+        if provider not in every:
+            raise SourceError(_no_source(provider))
+    asked = [every[provider] for provider in providers] or [each for each in every.values() if each.is_on]
     slot = slot or f"{clock():%Y-%m-%dT%H:%MZ}"
+    ended = []
     with ExitStack() as stack:
-        fetcher = fetcher or stack.enter_context(fetching(limits_of(settings), clock))
-        return tuple(
-            _scrape_one(engine, settings, each, fetcher=fetcher, clock=clock, slot=slot) for each in asked
-        )
+        fetcher = fetcher or stack.enter_context(fetching(limits_of(settings), clock, keys=keys_of(settings)))
+        for each in asked:
+            progress(each.scraper.provider, None)
+            ended.append(_scrape_one(engine, settings, each, fetcher=fetcher, clock=clock, slot=slot))
+            progress(each.scraper.provider, ended[-1])
+    return tuple(ended)
 
 
 def _scrape_one(
@@ -127,17 +174,24 @@ def _scrape_one(
     run_id = claim(engine, provider, slot=slot, now=clock(), lapses_after=lapses_after)
     if run_id is None:
         return already(provider, slot)
+    asking = Asking(engine=engine, archive=archive, hosts=each.facts.hosts, fetcher=fetcher)
     try:
-        answers = [
-            _ask(engine, archive, request, facts=each.facts, fetcher=fetcher)
-            for request in each.scraper.requests
-        ]
+        answers = ask_source(asking, each.scraper)
     except Exception as error:  # noqa: BLE001 - a fault of one source must not keep the others
+        keep_answers(engine, archive, answers=asking.got, run_id=run_id)
         reading = _without_page(provider, error)
         return settle_run(
             engine, run_id, provider=provider, reading=reading, observed_at=clock(), now=clock()
         )
-    return run_answers(engine, archive, scraper=each.scraper, answers=answers, run_id=run_id, now=clock())
+    return run_answers(
+        engine,
+        archive,
+        scraper=each.scraper,
+        answers=answers,
+        run_id=run_id,
+        now=clock(),
+        compared=partial(compare_surface, asking, ALTERNATIVES.get(provider), run_id=run_id),
+    )
 
 
 def _without_page(provider: str, error: Exception) -> Reading:
@@ -145,40 +199,10 @@ def _without_page(provider: str, error: Exception) -> Reading:
     if isinstance(error, FetchError):
         fault = Outcome.REFUSED if error.code in REFUSALS else Outcome.FAILED
         return Reading(findings=(hold(error.code, str(error), **error.evidence),), fault=fault)
+    if isinstance(error, ParseError):
+        finding = hold(error.code, str(error), **error.evidence)
+        return Reading(findings=(finding,), fault=Outcome.REFUSED)
     log.error("The fetch of %s broke.", provider, exc_info=error)
     name = type(error).__name__
     finding = hold("fetch_failed", f"The fetch broke with {name}.", type=name, message=error)
     return Reading(findings=(finding,), fault=Outcome.FAILED)
-
-
-def _ask(
-    engine: Engine, archive: Path, request: Request, *, facts: ProviderFacts, fetcher: Fetcher
-) -> Answer:
-    """Return the answer to one request; a page that is as it was is taken from the archive."""
-    known, kept = _last_answer(engine, archive, request)
-    fetched = fetcher.fetch(request, hosts=facts.hosts, known=known)
-    is_kept = fetched.is_unchanged and known is not None
-    page = Page(
-        url=fetched.url,
-        body=kept if is_kept else fetched.body,
-        fetched_at=fetched.fetched_at,
-        content_type=known.content_type if is_kept and known is not None else fetched.content_type,
-    )
-    # A 304 need not repeat the headers by which the page is asked for again.
-    headers = {**known.headers, **fetched.headers} if is_kept and known is not None else fetched.headers
-    return Answer(request=request, page=page, status=fetched.status, headers=headers)
-
-
-def _last_answer(engine: Engine, archive: Path, request: Request) -> tuple[Capture | None, bytes]:
-    """Return the last answer to a request and its body, or none when the archive has it no longer."""
-    with session.reading(engine) as connection:
-        known = runs.last_capture(
-            connection, request.url, method=request.method, request_sha256=request_sha256(request)
-        )
-    if known is None:
-        return None, b""
-    try:
-        return known, read_body(archive, known.sha256)
-    except ArchiveError as error:
-        log.warning("%s The page is fetched whole.", error)
-        return None, b""

@@ -191,12 +191,13 @@ def test_held_offers_are_decided_on_once(engine: Engine, archive: Path) -> None:
 def test_held_offers_are_not_published_over_a_later_good_run(engine: Engine, archive: Path) -> None:
     number = held(engine, archive)
     run(engine, archive, page(PRICES, day=3))
-    ended = approve(engine, number, because="Late.", now=utc(4))
-    assert ended.outcome is Outcome.REFUSED
-    assert "before its last good run" in ended.sentence
+    with pytest.raises(QuarantineError, match="were superseded before: Run 3 read acme well at 2026-11-03"):
+        approve(engine, number, because="Late.", now=utc(4))
     assert shown(engine, 4) == PRICES
     with reading(engine) as connection:
-        assert len(held_store.quarantined(connection)) == 1
+        assert held_store.quarantined(connection) == []
+        (overtaken,) = held_store.quarantined(connection, state=State.SUPERSEDED)
+    assert (overtaken.quarantine_id, overtaken.decided_at) == (number, utc(3))
 
 
 def test_a_page_older_than_the_last_good_run_is_refused(engine: Engine, archive: Path) -> None:

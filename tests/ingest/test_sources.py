@@ -125,7 +125,7 @@ def test_a_source_that_is_off_says_why_and_is_not_asked(engine: Engine, settings
     assert ended.outcome is None
     assert ended.sentence == (
         "Shut is off by default. Its terms are said to forbid it. "
-        "It is on when INFERPRICE_ENABLED_SOURCES names shut."
+        "`inferprice sources enable shut` turns it on."
     )
     assert fetcher.asked == []
 
