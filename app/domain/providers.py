@@ -13,7 +13,7 @@ from app.domain.cells import packaged_lines, read_lines
 from app.domain.offers import ServiceKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import date
 
     from app.domain.cells import Cells
@@ -36,7 +36,7 @@ class ProviderFacts:
     `hosts` are the only hosts a fetch may reach, redirects included. `kind` is `LIST_PRICE` or `MARKETPLACE`.
     `times_a_day` is how often its prices are worth reading. `enabled_by_default` is False where the terms are
     said to forbid automated collection; `terms_note` says what is known, from whom it comes (`source`) and as
-    of when. `assumed_variants` maps a family to the variant we take when the provider's words name only the
+    of when, and `terms_url` where they stand, empty where nobody has looked. `assumed_variants` maps a family to the variant we take when the provider's words name only the
     family, and `assumed_because` says why; it is for whole cards, so never apply it to a slice.
     """
 
@@ -50,6 +50,7 @@ class ProviderFacts:
     times_a_day: int
     enabled_by_default: bool
     terms_note: str
+    terms_url: str
     assumed_variants: Mapping[str, str]
     assumed_because: str
     source: str
@@ -77,6 +78,14 @@ def parse_providers(lines: Iterable[str], *, file_name: str = _DATA_FILE) -> Map
     return MappingProxyType(by_id)
 
 
+def is_on(facts: ProviderFacts, *, switched: bool | None, enabled: Collection[str]) -> bool:
+    """Tell whether a source is read: `enabled` by the settings, else as `switched`, else by its default.
+
+    `switched` is what the operator said with `inferprice sources`, None when nothing.
+    """
+    return facts.id in enabled or (facts.enabled_by_default if switched is None else switched)
+
+
 def _provider(row: Cells) -> ProviderFacts:
     hosts = row.parts("hosts")
     if urlsplit(row.required("pricing_url")).hostname not in hosts:
@@ -95,6 +104,7 @@ def _provider(row: Cells) -> ProviderFacts:
         times_a_day=int(row.one_of("times_a_day", TIMES_A_DAY)),
         enabled_by_default=row.one_of("enabled_by_default", ("yes", "no")) == "yes",
         terms_note=row.required("terms_note"),
+        terms_url=_https(row, "terms_url") if row.text("terms_url") else "",
         assumed_variants=variants,
         assumed_because=row.text("assumed_because"),
         source=row.required("source"),

@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from app.domain.providers import load_providers
+from app.domain.providers import is_on, load_providers
 from app.ingest.answer import keep_answers
 from app.ingest.ask import Asking, ask_source
 from app.ingest.checked import hold
@@ -83,13 +83,12 @@ def source(provider: str, settings: Settings, *, switched: Mapping[str, Switch] 
     if provider not in SCRAPERS:
         raise SourceError(_no_source(provider))
     facts, switch = load_providers()[provider], switched.get(provider)
-    is_on = facts.enabled_by_default if switch is None else switch.is_on
-    is_on = is_on or provider in settings.enabled_sources
+    on = is_on(facts, switched=switch.is_on if switch else None, enabled=settings.enabled_sources)
     return Source(
         scraper=SCRAPERS[provider],
         facts=facts,
-        is_on=is_on,
-        why="" if is_on else _why_off(facts, switch),
+        is_on=on,
+        why="" if on else _why_off(facts, switch),
         switch=switch,
     )
 

@@ -13,7 +13,7 @@ from app.domain.accelerators import load_catalogue
 from app.domain.aliases import resolve
 from app.domain.cells import packaged_lines
 from app.domain.offers import PriceBasis, PricingModel, ServiceKind
-from app.domain.providers import load_providers, parse_providers
+from app.domain.providers import is_on, load_providers, parse_providers
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 NEEDS_SHARED = pytest.mark.skipif(not SHARED.is_dir(), reason="not run: ../shared is not here")
@@ -38,6 +38,25 @@ def test_sources_whose_terms_are_said_to_forbid_collection_are_off() -> None:
     assert "2026-03-24" in PROVIDERS["runpod"].terms_note
     assert "2026-09-01" in PROVIDERS["vast"].terms_note
     assert all(provider.source and provider.terms_note for provider in PROVIDERS.values())
+    # Whoever is to read them must be told where they stand.
+    assert all(provider.terms_url for provider in PROVIDERS.values() if not provider.enabled_by_default)
+
+
+@pytest.mark.parametrize(
+    ("provider", "switched", "enabled", "on"),
+    [
+        ("nebius", None, (), True),
+        ("nebius", False, (), False),
+        ("nebius", False, ("nebius",), True),
+        ("runpod", None, (), False),
+        ("runpod", True, (), True),
+        ("runpod", None, ("runpod",), True),
+    ],
+)
+def test_a_source_is_on_by_the_settings_else_the_switch_else_its_default(
+    provider: str, switched: bool | None, enabled: tuple[str, ...], on: bool
+) -> None:
+    assert is_on(PROVIDERS[provider], switched=switched, enabled=enabled) is on
 
 
 def test_only_vast_is_a_marketplace() -> None:
