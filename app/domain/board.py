@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.bitsets import Codes, Order, encode, sort_rows
 from app.domain.columns import COLUMNS, Fact
@@ -130,8 +130,7 @@ class Board:
         if found is None:
             values = [sort_value(column, row, view=view) for row in self.rows]
             found = Order(sort_rows(values, descending=query.descending))
-            if len(self._orders) >= MAX_ORDERS:
-                self._orders.pop(next(iter(self._orders)), None)
+            _make_room(self._orders, MAX_ORDERS)
             self._orders[key] = found
         return found
 
@@ -175,8 +174,7 @@ class Board:
                 whole = len(others) == len(filters)
                 rest = mask if whole else reduce(and_, (rows for _, _, rows in others), order.everything)
                 found = self._count(order, name, rest)
-                if len(self._counts) >= MAX_COUNTS:
-                    self._counts.pop(next(iter(self._counts)), None)
+                _make_room(self._counts, MAX_COUNTS)
                 self._counts[key] = found
             facets[name] = found
         return facets
@@ -206,6 +204,12 @@ def _order_key(query: OfferQuery) -> tuple[object, ...]:
     column = COLUMNS[query.sort_key]
     depends = column.depends if isinstance(column, Metric) else ()
     return (query.sort, *(getattr(query, name) for name in depends if name != "weights_gb"))
+
+
+def _make_room(kept: dict[tuple[object, ...], Any], most: int) -> None:
+    """Drop what was kept first until one more fits; a copy of the keys, as other threads may do the same."""
+    while len(kept) >= most:
+        kept.pop(next(iter(tuple(kept)), ()), None)
 
 
 def sort_value(column: Fact | Metric, row: Row, *, view: View) -> object | None:

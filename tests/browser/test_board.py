@@ -173,7 +173,12 @@ def test_an_address_shows_the_same_table_in_another_browser(
         assert other.locator("table.offers").inner_text() == seen
         assert other.url == visit.page.url
         context.close()
-    assert visit.page.locator("a.copy").get_attribute("href") == visit.path()
+    link = visit.page.locator("a.copy")
+    assert link.get_attribute("href") == visit.path()
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    link.click()
+    expect(link).to_have_class("copy copied")
+    assert visit.page.evaluate("navigator.clipboard.readText()") == visit.page.url
 
 
 def test_back_and_forward_restore_each_board(visit: Visit) -> None:

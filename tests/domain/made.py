@@ -18,7 +18,7 @@ TODAY = NOW.date()
 
 # The trap's two cards, the article's others, a card without FP8, one with a second bandwidth, one announced.
 CARDS = ("h100-sxm", "h100-pcie", "h200-sxm", "b200-sxm", "a100-sxm-80", "rtx-pro-6000-server", "rubin")
-PROVIDERS = ("acme", "runpod", "Zed & Co")
+PROVIDERS = ("acme", "runpod", "vast", "Zed & Co")
 REGIONS = ("", "eu, north", "us-east", "US-East", "région 1", "a+b c%20")
 PRICES = ("0.000277", "0.001", "2.89", "3.99", "5.985", "5.29", "31.92", "1000", "2880", "8000")
 CURRENCIES = ("USD", "USD", "USD", "EUR")
@@ -105,7 +105,7 @@ def stored(draw: st.DrawFn, offer: Offer, offer_id: int) -> StoredOffer:
     return store(
         offer,
         offer_id,
-        seen_hours_ago=draw(st.sampled_from((1, 48, 49))),
+        seen_hours_ago=draw(st.sampled_from((1, 13, 48, 49, 168, 169))),
         price_valid_from=NOW - timedelta(days=draw(st.sampled_from((3, 30)))),
         announced_since_page=draw(st.sampled_from((False, False, True))),
         next_price=draw(st.sampled_from((None, None, COMING))),

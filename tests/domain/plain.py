@@ -13,6 +13,7 @@ from fractions import Fraction
 from app.domain.accelerators import Accelerator, load_catalogue
 from app.domain.listing import StoredOffer
 from app.domain.offers import Offer
+from app.domain.providers import load_providers
 from app.domain.query import OfferQuery
 
 Number = Fraction | None
@@ -135,10 +136,11 @@ def figures(offer: Offer, query: OfferQuery, *, baselines: dict[PairOf, Fraction
 def flags(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: datetime) -> list[str]:
     """The warnings of a row, the gravest first."""
     offer = stored.offer
+    missed = (instant - stored.last_seen_at) / read_every(offer.provider)
     checks = {
         "dearer_per_tbs": is_trap(offer, [each.offer for each in everything]),
-        "stale": timedelta(hours=48) < instant - stored.last_seen_at <= timedelta(days=7),
-        "very_stale": instant - stored.last_seen_at > timedelta(days=7),
+        "stale": 2 < missed <= 7,
+        "very_stale": missed > 7,
         "assumed": offer.variant_assumed,
         "announced": stored.announced_since_page,
         "change_announced": stored.next_price is not None,
@@ -149,6 +151,12 @@ def flags(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: da
         "unknown_accelerator": card_of(offer) is None and offer.slice_of is None,
     }
     return [name for name, holds in checks.items() if holds]
+
+
+def read_every(provider: str) -> timedelta:
+    """The time between two readings: a day, or its share where the registry says more often."""
+    facts = load_providers().get(provider)
+    return timedelta(days=1) / (facts.times_a_day if facts else 1)
 
 
 def is_trap(offer: Offer, everything: Iterable[Offer]) -> bool:

@@ -1,11 +1,16 @@
 """The board answers as a plain re-computation does: rows, order, totals, facet counts and pages."""
 
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.domain import board as board_module
 from app.domain.accelerators import load_catalogue
 from app.domain.board import Board, build_board
 from app.domain.columns import COLUMNS
@@ -68,6 +73,38 @@ def test_every_figure_and_every_warning(stored: list[StoredOffer], query: OfferQ
             assert got is None or value is None or float(got) == pytest.approx(float(value), rel=1e-15)
             assert bool(METRICS[key].why_unknown(row, view)) == (value is None), key
         assert list(row.flags) == plain.flags(row.stored, stored, instant=NOW)
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Make the interpreter switch between threads as often as it can."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("hasty_threads")
+def test_a_board_can_be_asked_by_many_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a board keeps is shared and makes room for more; here there is room for next to nothing."""
+    monkeypatch.setattr(board_module, "MAX_ORDERS", 2)
+    monkeypatch.setattr(board_module, "MAX_COUNTS", 4)
+    queries = [
+        OfferQuery(sort=sign + key, gpu=gpu, pricing=pricing)
+        for key in COLUMNS
+        for sign in ("", "-")
+        for gpu in ((), ("h100",), ("b200-sxm",))
+        for pricing in ((), ("spot",))
+    ]
+    expected = {query: board_of(WIDE).select(query) for query in queries}
+    shared = board_of(WIDE)
+
+    def ask(seed: int) -> int:
+        mixed = Random(seed).sample(queries, len(queries))  # noqa: S311 - no secret
+        return sum(shared.select(query) == expected[query] for query in mixed)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(8))) == [len(queries)] * 8
 
 
 WIDE = [

@@ -134,6 +134,7 @@ def runs() -> list[Run]:
     coming = [later, replace(later, list_price=Decimal("6.10"), valid_from=date(2026, 12, 1))]
     without_last = odd()[:-1]
     return [
+        ("ancient", at(2, 0), [offer("ancient", "H100", "h100-sxm", "2.49")]),
         ("acme", at(2), list(acme("1.1"))),
         ("runpod", at(2), runpod()),
         ("odd", at(3), without_last),
