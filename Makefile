@@ -52,7 +52,7 @@ lock: $(DEPS) ## Pin every dependency again; UPGRADE=--upgrade moves to the newe
 	npm install --package-lock-only --ignore-scripts
 
 clean: ## Remove what these commands made, except the database
-	rm -rf $(VENV) static/vendor tests/vendor build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-bench static/vendor tests/vendor build dist .mypy_cache .ruff_cache .pytest_cache
 
 # ---------------------------------------------------------------- the environment
 
