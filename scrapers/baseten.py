@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
 from scrapers.amounts import Amount, read_amount
 from scrapers.base import Expect, Page, Parsed, ParseError, Request, Scraper
-from scrapers.blocks import SIDE_TITLES, Vocabulary
+from scrapers.blocks import SIDE_TITLES, Vocabulary, undoubled
 from scrapers.embedded import flight_rows, objects
 from scrapers.grid import read_document
 from scrapers.labelled import read_labelled
@@ -89,7 +89,7 @@ def _offer(record: Record, url: str, *, known: dict[str, Known]) -> Offer:
 
 def _gpus(record: Record) -> Gpus:
     """Read the GPU cell, and refuse a row whose instance name tells another number of GPUs."""
-    text = record.text(GPU)
+    text = undoubled(record.text(GPU))
     found = _GPUS.fullmatch(text)
     if found is None:
         raise ParseError("unreadable_gpu", f"{record.place} names no GPU.", text=text)

@@ -21,6 +21,9 @@ AMOUNT: Final = re.compile(r"\$\s*[0-9]|[€£¥₹]\s*[0-9]|[0-9]\s*(?:¢|€|U
 SIDE_TITLES: Final = frozenset({"", "action", "actions", "get started", "details", "launch"})
 """Columns of buttons and links: they stand in price tables and say nothing about a price."""
 
+LONGEST_NAME: Final = 60
+"""Characters of a name; a longer text is a sentence."""
+
 NEUTRAL_TITLES: Final = frozenset({"price", "prices", "pricing", "list price", "list prices"})
 """Titles over several price columns that add nothing to the titles below them."""
 
@@ -58,6 +61,21 @@ class Vocabulary:
     def is_name(self, text: str) -> bool:
         """Tell whether a text is a GPU name of the provider."""
         return one_line(text).casefold() in self.names
+
+    def may_be_name(self, text: str) -> bool:
+        """Tell whether a text can name something for rent: a known name, or short with letters and digits."""
+        if self.is_name(text):
+            return True
+        signs = {*filter(str.isalnum, text)}
+        mixed = any(map(str.isalpha, signs)) and any(map(str.isdigit, signs))
+        return mixed and len(text) <= LONGEST_NAME and not AMOUNT.search(text) and not self.is_title(text)
+
+
+def undoubled(text: str) -> str:
+    """Return a text that is printed twice, as labels for narrow and wide screens are, once."""
+    words = text.split()
+    half = len(words) // 2
+    return " ".join(words[:half]) if half and words[:half] == words[half:] else text
 
 
 def known_names(context: str) -> frozenset[str]:

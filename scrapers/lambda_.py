@@ -6,8 +6,10 @@ The module has an underscore after the provider's id because the id is a word of
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.findings import Finding, Level
@@ -43,7 +45,8 @@ PROVIDER: Final = "lambda"
 TAB: Final = re.compile("([1248])x")
 CLUSTERS: Final = re.compile("1-click clusters.*")
 VRAM: Final = "vram/gpu"
-HOST: Final = frozenset({"vcpus", "ram", "storage"})
+VCPUS: Final = "vcpus"
+HOST: Final = frozenset({VCPUS, "ram", "storage"})
 PRICE: Final = "price/gpu/hr"
 PRICE_TITLES: Final = (PRICE, f"{PRICE}*")
 """The asterisk stands for a footnote on taxes; before a date it is inside the title."""
@@ -79,11 +82,26 @@ def parse(page: Page) -> Parsed:
     Raises ParseError when the tables cannot be told apart by their tabs.
     """
     records = read_labelled(page.body, WORDS, wanted=lambda one: _is_cluster(one) or _is_instance(one))
+    _compare_tabs(records)
     refuse_other_terms(one for one in records if not _is_cluster(one))
     known = {_sku(one): know(one.name, provider=PROVIDER, memory_gb=_memory(one)) for one in records}
     noticed: list[Finding] = [*name_findings(known)]
     offers = once(offer for one in records for offer in _offers(one, known[_sku(one)], page, noticed=noticed))
     return Parsed(offers=tuple(offers), findings=tuple(noticed))
+
+
+def _compare_tabs(records: tuple[Record, ...]) -> None:
+    """Refuse the page when a plan has no more CPUs with more GPUs: tables stand behind each other's tabs."""
+    sizes: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
+    for record in records:
+        tab, vcpus = TAB.fullmatch(record.section), record.text(VCPUS)
+        if tab is not None and vcpus.isdigit():
+            sizes[_sku(record)].add((int(tab[1]), int(vcpus)))
+    for sku, of_plan in sizes.items():
+        for fewer, more in pairwise(sorted(of_plan)):
+            if fewer[1] >= more[1]:
+                text = f"{fewer[0]}x: {fewer[1]}, {more[0]}x: {more[1]}"
+                raise ParseError("tabs_disagree", f"{sku} has fewer CPUs with more GPUs.", vcpus=text)
 
 
 def _is_cluster(record: Record) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from scrapers.amounts import NO_PRICE
-from scrapers.blocks import AMOUNT
+from scrapers.blocks import AMOUNT, undoubled
 from scrapers.reading import one_line, title_key
 from scrapers.records import Cell, Record
 
@@ -49,13 +49,17 @@ def line_records(
     for line in lines:
         reader.take(line)
     found = reader.finished()
-    if heading and len(found) == 1 and found[0].is_guess:
+    if len(found) == 1 and found[0].is_guess and vocabulary.may_be_name(heading):
         found[0].name, found[0].is_heading, found[0].problem = heading, True, ""
     for one in found:
         yield Record(
-            path=path[:-1] if one.is_heading else path, section=key, name=one.name, cells=tuple(one.cells),
-            problem=one.problem, is_hidden=one.is_hidden,
-        )  # fmt: skip
+            path=path[:-1] if one.is_heading else path,
+            section=key,
+            name=undoubled(one.name),
+            cells=tuple(one.cells),
+            problem=one.problem,
+            is_hidden=one.is_hidden,
+        )
 
 
 class _Reader:
@@ -77,8 +81,9 @@ class _Reader:
         return [one for one in self._records if _counts(one)]
 
     def take(self, line: Line) -> None:
-        if self._names_next or self._vocabulary.is_name(line.text):
-            self._names_next = False
+        named = self._names_next and not self._vocabulary.is_title(line.text)
+        self._names_next = False
+        if named or self._vocabulary.is_name(line.text):
             self._start(_Open(line.text, line.inside, is_hidden=line.is_hidden))
             return
         label, value = self._labelled(line.text)
@@ -158,7 +163,8 @@ class _Reader:
         deepest = max((_shared(one.inside, line.inside) for one in self._pending), default=0)
         names = [one for one in self._pending if _shared(one.inside, line.inside) == deepest]
         name, inside = (names[0].text, names[0].inside) if names else ("", line.inside)
-        problem = "" if len(names) == 1 else "name_unclear"
+        is_clear = len(names) == 1 and self._vocabulary.may_be_name(name)
+        problem = "" if is_clear else "name_unclear"
         opened = _Open(name, inside, is_hidden=line.is_hidden, is_guess=True, problem=problem)
         self._start(opened)
         return opened

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scrapers.blocks import NEUTRAL_TITLES, SIDE_TITLES, holds_amount
+from scrapers.blocks import NEUTRAL_TITLES, SIDE_TITLES, holds_amount, undoubled
 from scrapers.reading import title_key
 from scrapers.records import Cell, Record
 
@@ -70,10 +70,13 @@ def _record(row: Sequence[TableCell], titles: _Titles | None, vocabulary: Vocabu
     if not problem and not all(map(vocabulary.is_title, _above(cells))):
         problem = "unknown_column"
     at = next((place for place, cell in enumerate(cells) if cell.key in vocabulary.name_titles), 0)
-    name = cells.pop(at)
+    cell = cells.pop(at)
+    name = undoubled(cell.text)
+    if not problem and not vocabulary.may_be_name(name):
+        problem = "name_unclear"
     return Record(
-        path=(), section="", name=name.text, name_title=name.key, cells=tuple(cells), problem=problem,
-        is_hidden=name.is_hidden,
+        path=(), section="", name=name, name_title=cell.key, cells=tuple(cells), problem=problem,
+        is_hidden=cell.is_hidden,
     )  # fmt: skip
 
 

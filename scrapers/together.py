@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from app.domain.findings import Finding, Level
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
 from scrapers.amounts import Amount, read_amount
 from scrapers.base import Expect, Page, Parsed, ParseError, Request, Scraper
@@ -16,8 +19,8 @@ from scrapers.reading import NoPrice, title_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from decimal import Decimal
 
-    from app.domain.findings import Finding
     from scrapers.records import Cell, Record
 
 PROVIDER: Final = "together"
@@ -99,12 +102,27 @@ def parse(page: Page) -> Parsed:
         offer for one in records
         for offer in _offers(one, names[one.name], known[names[one.name]], url=page.url, noticed=noticed)
     )  # fmt: skip
-    return Parsed(offers=tuple(offers), findings=_each_once(noticed))
+    taken = tuple(offers)
+    return Parsed(offers=taken, findings=(*_each_once(noticed), *_dear_terms(taken)))
 
 
 def _each_once(noticed: list[Finding]) -> tuple[Finding, ...]:
     """Return the findings without those that another table of the page repeats."""
     return tuple(one for place, one in enumerate(noticed) if one not in noticed[:place])
+
+
+def _dear_terms(offers: tuple[Offer, ...]) -> Iterator[Finding]:
+    """Hold the run when a longer commitment costs more than a shorter one: two columns may have slipped."""
+    terms: defaultdict[str, list[tuple[int, Decimal]]] = defaultdict(list)
+    for offer in offers:
+        if offer.term_days_min is not None:
+            terms[offer.sku].append((offer.term_days_min, offer.list_price))
+    for sku, prices in terms.items():
+        for shorter, longer in pairwise(sorted(prices)):
+            if longer[1] > shorter[1]:
+                evidence = {"name": sku, "shorter": str(shorter[1]), "longer": str(longer[1])}
+                sentence = "A longer commitment costs more than a shorter one."
+                yield Finding(code="dear_term", level=Level.HOLD, sentence=sentence, evidence=evidence)
 
 
 def _name(text: str) -> str:

@@ -54,8 +54,8 @@ def test_a_cell_over_two_rows_stands_in_both() -> None:
 
 def test_the_name_column_may_stand_anywhere() -> None:
     head = "<tr><th></th><th>Price</th><th>GPU</th></tr>"
-    table = f"<table>{head}<tr><td>*</td><td>$1.00</td><td>X</td></tr></table>"
-    assert flat(html(table)) == [("", "X", "=*", "price=$1.00")]
+    table = f"<table>{head}<tr><td>*</td><td>$1.00</td><td>X1</td></tr></table>"
+    assert flat(html(table)) == [("", "X1", "=*", "price=$1.00")]
 
 
 def test_one_text_across_a_table_is_a_heading_for_the_rows_below() -> None:

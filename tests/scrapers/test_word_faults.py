@@ -331,12 +331,17 @@ def test_lambdas_number_of_gpus_is_taken_from_the_tab() -> None:
         one.gpu_count for one in changed("lambda").offers if one.pricing_model is PricingModel.ON_DEMAND
     }
     assert counts == {8, 4, 2, 1}
-    moved = changed("lambda", (">8x<", ">9<"), (">4x<", ">8x<"), (">9<", ">4x<"))
-    assert only_count(moved, "NVIDIA B200 SXM6 180 GB") == 4
+    assert prices(changed("lambda"), "NVIDIA H100 SXM 80 GB") == {"3.89", "3.99", "4.09", "4.19"}
 
 
-def only_count(parsed: Parsed, sku: str) -> int:
-    return only(parsed, sku).gpu_count
+def test_lambdas_tables_behind_each_others_tabs_are_refused() -> None:
+    assert refused("lambda", (">4x<", ">9<"), (">2x<", ">4x<"), (">9<", ">2x<")) == "tabs_disagree"
+
+
+def test_togethers_longer_term_that_costs_more_is_held() -> None:
+    swapped = changed("together", ("$3.59", "$X"), ("$3.35", "$3.59"), ("$X", "$3.35"))
+    assert "dear_term" in codes(swapped)
+    assert is_held("together", swapped)
 
 
 FIFTH_TABLE = (
