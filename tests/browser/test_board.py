@@ -4,7 +4,7 @@ import json
 import re
 from urllib.request import ProxyHandler, build_opener
 
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from app.domain.columns import COLUMNS
 from tests.browser.conftest import Visit, open_context, scrolls_sideways
@@ -237,3 +237,39 @@ def test_a_download_is_the_table_on_the_screen(visit: Visit) -> None:
     assert download.value.suggested_filename == "inferprice-2026-11-20.csv"
     lines = download.value.path().read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + len(visit.ids())
+
+
+def test_another_board_closes_what_was_open(visit: Visit) -> None:
+    visit.go("/?q=runpod")
+    visit.page.locator("td.open a").first.click()
+    expect(visit.page.locator("tr.evidence")).to_have_count(1)
+    sort_link(visit, "$/GPU-h").click()
+    expect(visit.page.locator("th[aria-sort=ascending]")).to_contain_text("$/GPU-h")
+    expect(visit.page.locator("tr.evidence")).to_have_count(0)
+    assert visit.ids() == rows_of(visit)
+    assert set(visit.page.locator("td.open a").all_inner_texts()) == {"+"}
+    assert visit.page.locator("td.open a[aria-expanded=true]").count() == 0
+
+
+def test_a_slow_answer_does_not_undo_a_later_choice(visit: Visit) -> None:
+    """Two boxes ticked one after the other, the first of them answered late: both must be on the board."""
+    visit.go("/")
+
+    delayed = []
+
+    def late(route: Route) -> None:
+        delayed.append(route.request.url)
+        visit.page.wait_for_timeout(700)
+        route.continue_()
+
+    visit.page.route(lambda address: "gpu=h100" in address and "gpu=b200" not in address, late)
+    visit.page.locator("#menu-gpu > summary").click()
+    visit.page.locator("#menu-gpu input[value=h100]").check()
+    visit.page.locator("#menu-gpu input[value=b200]").check()
+    expect(visit.page.locator("#menu-gpu > summary .count")).to_have_text("2")
+    visit.page.wait_for_timeout(1000)
+    assert len(delayed) == 1
+    assert visit.path() == "/?gpu=b200&gpu=h100"
+    assert visit.page.locator("#menu-gpu input[value=h100]").is_checked()
+    assert visit.page.locator("#menu-gpu input[value=b200]").is_checked()
+    assert visit.ids() == rows_of(visit)
