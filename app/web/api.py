@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from app.domain.columns import export_columns
 from app.web.answers import Answer, etag, not_modified, respond
-from app.web.exports import csv_text, json_bytes, json_document
+from app.web.exports import csv_text, json_bytes, json_document, json_row, json_rows
 from app.web.pages import find_board
 from app.web.parameters import PARAMETERS
 from app.web.state import link, query_text, read_pairs, read_query
@@ -106,7 +106,17 @@ def offers_json(request: Request) -> Response:
         selection = served.board.select(query, everything=everything)
         more = not everything and query.page < selection.pages
         following = link("/offers.json", query, page=query.page + 1) if more else ""
-        return Answer(json_bytes(json_document(served.board, selection, next_href=following)), JSON)
+        columns = export_columns(query.columns)
+        rows = (
+            (
+                json_row(served.board.rows[number], selection.view, columns=columns)
+                for number in selection.rows
+            )
+            if everything  # such a document is asked for once and may hold every row there is
+            else json_rows(served, selection)
+        )
+        document = json_document(selection, rows, instant=served.board.instant, next_href=following)
+        return Answer(json_bytes(document), JSON)
 
     return _export(request, make)
 

@@ -15,9 +15,11 @@ from app.web.render import environment, headings_html, row_html
 from app.web.state import joined, link, query_string
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import date
 
     from app.domain.board import Selection
+    from app.domain.rows import Row
     from app.web.boards import Served
 
 
@@ -129,24 +131,15 @@ def board_page(served: Served, selection: Selection) -> BoardPage:
 
 
 def rendered_rows(served: Served, selection: Selection) -> list[bytes]:
-    """Return the asked rows as HTML; a row is rendered once for each set of columns and figures."""
-    made = served.rendered(selection.query)
-    try:
-        return [made[number] for number in selection.rows]
-    except KeyError:
-        _render_rows(served, selection, [number for number in selection.rows if number not in made])
-        return [made[number] for number in selection.rows]
+    """Return the asked rows as HTML."""
+    return served.rendered(selection, "html", renderer=lambda: _row_renderer(selection))
 
 
-def _render_rows(served: Served, selection: Selection, numbers: list[int]) -> None:
-    query = selection.query
-    made = served.rendered(query)
+def _row_renderer(selection: Selection) -> Callable[[Row], bytes]:
+    query, view = selection.query, selection.view
     text = query_string(OfferQuery(**{name: getattr(query, name) for name in _IN_EVIDENCE}))
     evidence = f"?{text}" if text else ""
-    for number in numbers:
-        row = served.board.rows[number]
-        html = row_html(row, selection.view, columns=query.columns, evidence_query=evidence)
-        made[number] = html.encode()
+    return lambda row: row_html(row, view, columns=query.columns, evidence_query=evidence).encode()
 
 
 _IN_EVIDENCE: Final = ("precision", "weights_gb", "baseline", "as_of", "columns")

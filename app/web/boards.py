@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from app.domain.accelerators import Catalogue
+    from app.domain.board import Selection
+    from app.domain.rows import Row
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +41,11 @@ class NoBoardError(Exception):
     """The store cannot be read and no board is in memory."""
 
 
-RENDERED_VIEWS: Final = 4
-"""Sets of columns and figures for which a board keeps its rendered rows."""
+RENDERED_VIEWS: Final = 8
+"""Sets of columns and figures, as HTML or as JSON, for which a board keeps its rendered rows."""
+
+RENDERED_ROWS: Final = 60_000
+"""Rendered rows that a board keeps in all, of about a kilobyte each; the set begun first makes room."""
 
 KEPT_PARTS: Final = 64
 """Parts of pages that a board keeps beside its rows."""
@@ -48,13 +53,16 @@ KEPT_PARTS: Final = 64
 T = TypeVar("T")
 
 
+Form = Literal["html", "json"]
+"""What rows are rendered as."""
+
 Figures = tuple[object, ...]
 """What rendered rows depend on: see `figures_of`."""
 
 
-def figures_of(query: OfferQuery) -> Figures:
+def figures_of(query: OfferQuery, form: Form) -> Figures:
     """Return the parts of a query that its rows, once chosen, are rendered by."""
-    return (query.columns, query.precision, query.weights_gb, query.baseline, query.as_of)
+    return (form, query.columns, query.precision, query.weights_gb, query.baseline, query.as_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,23 +83,40 @@ class Served:
     _rendered: OrderedDict[Figures, dict[int, bytes]] = field(default_factory=OrderedDict)
     _parts: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
-    def rendered(self, query: OfferQuery) -> dict[int, bytes]:
-        """Return the rows rendered so far for the query's columns and figures, by row number."""
-        figures = figures_of(query)
+    def rendered(
+        self, selection: Selection, form: Form, *, renderer: Callable[[], Callable[[Row], bytes]]
+    ) -> list[bytes]:
+        """Return the asked rows in a form. A row is rendered once for each set of columns and figures.
+
+        `renderer` makes what renders a row; it is called only when a row is missing.
+        """
+        made = self._made(figures_of(selection.query, form))
+        try:
+            return [made[number] for number in selection.rows]
+        except KeyError:
+            render = renderer()
+            for number in selection.rows:
+                if number not in made:
+                    made[number] = render(self.board.rows[number])
+            return [made[number] for number in selection.rows]
+
+    def _made(self, figures: Figures) -> dict[int, bytes]:
         found = self._rendered.get(figures)
         if found is None:
             found = self._rendered[figures] = {}
-            while len(self._rendered) > RENDERED_VIEWS:
+            while len(self._rendered) > 1 and (
+                len(self._rendered) > RENDERED_VIEWS or sum(map(len, self._rendered.values())) > RENDERED_ROWS
+            ):
                 self._rendered.popitem(last=False)
         return found
 
-    def is_warm(self, query: OfferQuery) -> bool:
+    def is_warm(self, query: OfferQuery, form: Form) -> bool:
         """Tell whether a page takes a few milliseconds at most: nothing has to be sorted or searched for it.
 
         At worst its 100 rows are rendered.
         """
         short = query.per_page <= DEFAULT_PER_PAGE and not query.q
-        return short and figures_of(query) in self._rendered and self.board.has_order(query)
+        return short and figures_of(query, form) in self._rendered and self.board.has_order(query)
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a part of pages that holds for the whole board, made when first asked for."""

@@ -6,6 +6,7 @@ import csv
 import io
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -21,11 +22,12 @@ from app.web import words
 from app.web.render import NATURE, unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from app.domain.board import Board, Selection
+    from app.domain.board import Selection
     from app.domain.offers import Offer
     from app.domain.rows import Row
+    from app.web.boards import Served
 
 Value = str | int | float | bool | None
 
@@ -76,12 +78,13 @@ def harmless(text: str) -> str:
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA_STARTS) else text
 
 
-def json_document(board: Board, selection: Selection, *, next_href: str) -> dict[str, Any]:
+def json_document(
+    selection: Selection, rows: Iterable[Any], *, instant: datetime, next_href: str
+) -> dict[str, Any]:
     """Return the selection as one document: what was asked, what the columns are, the rows."""
     query = selection.query
-    columns = export_columns(query.columns)
     return {
-        "as_of": words.utc(board.instant),
+        "as_of": words.utc(instant),
         "precision": query.precision,
         "weights_gb": float(query.weights_gb),
         "baseline": query.baseline,
@@ -90,9 +93,25 @@ def json_document(board: Board, selection: Selection, *, next_href: str) -> dict
         "page": query.page,
         "per_page": query.per_page,
         "next": next_href or None,
-        "columns": [describe(key, query) for key in columns],
-        "rows": [json_row(board.rows[number], selection.view, columns=columns) for number in selection.rows],
+        "columns": _described(query.columns, query.precision, query.weights_gb),
+        "rows": list(rows),
     }
+
+
+def json_rows(served: Served, selection: Selection) -> Iterator[orjson.Fragment]:
+    """Return the asked rows as JSON that a document can hold."""
+    columns, view = export_columns(selection.query.columns), selection.view
+    rows = served.rendered(
+        selection, "json", renderer=lambda: lambda row: json_bytes(json_row(row, view, columns=columns))
+    )
+    return map(orjson.Fragment, rows)
+
+
+@lru_cache(maxsize=64)
+def _described(columns: tuple[str, ...], precision: str, weights_gb: Decimal) -> orjson.Fragment:
+    """Return what the columns of an export are, as JSON that a document can hold."""
+    query = OfferQuery(columns=columns, precision=precision, weights_gb=weights_gb)
+    return orjson.Fragment(json_bytes([describe(key, query) for key in export_columns(columns)]))
 
 
 def json_row(row: Row, view: View, *, columns: tuple[str, ...]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _answer(request: Request, served: Served, *, text: str, at_once: bool) -> Re
     if found is None:
         pairs = read_pairs(text)
         query = parse_query(pairs, served.words)
-        if at_once and not served.is_warm(query):
+        if at_once and not served.is_warm(query, "html"):
             return None
         if not part and any(not value for _, value in pairs):
             return RedirectResponse(link("/", query), status_code=303)
