@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from scrapers.base import ParseError
 from scrapers.blocks import (
     SIDE_TITLES,
     Heading,
@@ -39,6 +40,7 @@ _HIDING_CLASSES: Final = frozenset({
     "visually-hidden",
 })  # fmt: skip
 _SHOWN_WIDE: Final = re.compile(r"(?:sm|md|lg|xl|2xl):(?:block|flex|grid|inline|table|contents)\S*")
+_DEEPEST: Final = 200
 _MOST_SPAN: Final = 60
 _FEWEST_TITLES: Final = 2
 
@@ -54,9 +56,22 @@ def is_hidden(node: LexborNode) -> bool:
 
 
 def html_blocks(root: LexborNode, vocabulary: Vocabulary) -> Iterator[Block]:
-    """Yield the blocks of an HTML page in its order: real tables, tables of nested elements, and lines."""
+    """Yield the blocks of an HTML page in its order: real tables, tables of nested elements, and lines.
+
+    Raises ParseError for a page whose elements are nested deeper than people write them.
+    """
+    _refuse_deep(root)
     grids = _find_grids(root, vocabulary)
     yield from _walk(root, _Walk(vocabulary, grids), inside=(), hidden=False, struck=False)
+
+
+def _refuse_deep(root: LexborNode) -> None:
+    waiting = [(root, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise ParseError("too_deep", "The page's elements are nested too deep to be read.")
+        waiting.extend((child, depth + 1) for child in node.iter())
 
 
 class _Walk:

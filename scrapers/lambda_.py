@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from app.domain.findings import Finding, Level
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
 from scrapers.amounts import Amount, read_amount
-from scrapers.base import Expect, Page, Parsed, ParseError, Request, Scraper
+from scrapers.base import Expect, Key, Page, Parsed, ParseError, Request, Scraper
 from scrapers.blocks import SIDE_TITLES, Vocabulary, known_names
 from scrapers.dated import dated_titles, split_date
 from scrapers.embedded import load_json
@@ -294,7 +294,9 @@ SCRAPER: Final = Scraper(
 )
 API: Final = Scraper(
     provider=PROVIDER,
-    requests=(Request(url="https://cloud.lambda.ai/api/v1/instance-types"),),
+    requests=(
+        Request(url="https://cloud.lambda.ai/api/v1/instance-types", key=Key(setting="lambda_api_key")),
+    ),
     parse=parse_api,
     expect=Expect(min_offers=10, anchors=("a10",)),
 )

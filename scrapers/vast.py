@@ -13,7 +13,7 @@ from urllib.parse import quote
 from app.domain.accelerators import load_catalogue
 from app.domain.findings import Finding, Level
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
-from scrapers.base import Expect, Page, Parsed, ParseError, Request, Scraper
+from scrapers.base import Expect, Key, Page, Parsed, ParseError, Request, Scraper
 from scrapers.embedded import load_json
 from scrapers.naming import Named, name_accelerator
 
@@ -193,7 +193,8 @@ SCRAPER: Final = Scraper(
     provider=PROVIDER,
     requests=(
         Request(
-            url="https://console.vast.ai/api/v0/bundles/?q=" + quote(json.dumps(QUERY, separators=(",", ":")))
+            url="https://console.vast.ai/api/v0/bundles/?q=" + quote(json.dumps(QUERY)),
+            key=Key(setting="vast_api_key", is_required=False),
         ),
     ),
     parse=parse,

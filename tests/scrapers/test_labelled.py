@@ -212,5 +212,9 @@ def test_markdown_without_a_rule_with_links_and_escapes() -> None:
     assert flat(text) == [("cards", "Swift 9", "price=$1.00")]
 
 
+def test_a_page_nested_too_deep_is_refused() -> None:
+    assert code(html("<div>" * 5000 + "$1.00" + "</div>" * 5000)) == "too_deep"
+
+
 def test_broken_data_is_refused() -> None:
     assert code(html("<script id='__NEXT_DATA__'>{nope</script>")) == "not_json"
