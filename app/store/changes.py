@@ -79,25 +79,25 @@ def change_days(
 ) -> list[date]:
     """Return the latest days up to `until` on which anything changed, the latest first.
 
-    Offers change with a run that published, and with the date of a price that was announced before. The runs
-    are few (one a day for each source), the announcements fewer: no price is looked at.
+    For chosen providers these are the days of their runs that published and of their announced prices, of
+    which a few may turn out to have nothing: to find the others no history is read.
     """
-    found = {
-        *_days(connection, _run_days(providers), until=until, limit=limit),
-        *_days(connection, _start_days(providers), until=until, limit=limit),
-    }
-    return sorted(found, reverse=True)[:limit]
+    end = midnight(until + timedelta(days=1))
+    return (
+        _provider_days(connection, providers, limit, before=end)
+        if providers
+        else _back(connection, end, limit)
+    )
 
 
 def next_change_days(
     connection: Connection, *, after: date, until: date, limit: int, providers: Sequence[str] = ()
 ) -> list[date]:
     """Return the first days after `after` and up to `until` on which anything changed, the latest first."""
-    found = {
-        *_days(connection, _run_days(providers), until=until, limit=limit, after=after),
-        *_days(connection, _start_days(providers), until=until, limit=limit, after=after),
-    }
-    return sorted(found)[:limit][::-1]
+    start, end = (midnight(day + timedelta(days=1)) for day in (after, until))
+    if providers:
+        return _provider_days(connection, providers, limit, before=end, start=start)
+    return _forth(connection, start, limit, end=end)
 
 
 def first_offered(connection: Connection, accelerators: Iterable[str]) -> Mapping[str, datetime]:
@@ -289,37 +289,79 @@ def _order(change: Change) -> tuple[Any, ...]:
     )
 
 
-def _run_days(providers: Sequence[str]) -> tuple[ColumnElement[Any], Select[Any]]:
-    query = select().select_from(scrape_run).where(scrape_run.c.outcome == Outcome.PUBLISHED.value)
-    if providers:
-        query = query.where(scrape_run.c.provider.in_(providers))
-    return scrape_run.c.observed_at, query
+def latest_query(before: datetime) -> Select[Any]:
+    """Return the query for the last begin, end and announcement of a price before a time."""
+    return select(
+        select(func.max(price.c.valid_from)).where(price.c.valid_from < before).scalar_subquery(),
+        select(func.max(price.c.valid_to)).where(price.c.valid_to < before).scalar_subquery(),
+        select(func.max(price.c.observed_at))
+        .where(price.c.announced, price.c.observed_at < before)
+        .scalar_subquery(),
+    )
 
 
-def _start_days(providers: Sequence[str]) -> tuple[ColumnElement[Any], Select[Any]]:
-    query = select().select_from(price).where(price.c.announced)
-    if providers:
-        query = query.join(offer, offer.c.id == price.c.offer_id).where(
-            offer.c.provider.concat("").in_(providers)
-        )
-    return price.c.valid_from, query
+def _first_query(start: datetime) -> Select[Any]:
+    """Return the query for the first begin, end and announcement of a price from a time on."""
+    return select(
+        select(func.min(price.c.valid_from)).where(price.c.valid_from >= start).scalar_subquery(),
+        select(func.min(price.c.valid_to)).where(price.c.valid_to >= start).scalar_subquery(),
+        select(func.min(price.c.observed_at))
+        .where(price.c.announced, price.c.observed_at >= start)
+        .scalar_subquery(),
+    )
 
 
-def _days(
+def _back(connection: Connection, end: datetime, limit: int) -> list[date]:
+    """Return the days before a time on which a price began, ended or was announced: three searches a day."""
+    found: list[date] = []
+    while len(found) < limit:
+        moments = [moment for moment in connection.execute(latest_query(end)).one() if moment is not None]
+        if not moments:
+            break
+        found.append(max(moments).date())
+        end = midnight(found[-1])
+    return found
+
+
+def _forth(connection: Connection, start: datetime, limit: int, *, end: datetime) -> list[date]:
+    """Return the same days from a time on, the latest first."""
+    found: list[date] = []
+    while len(found) < limit:
+        moments = [moment for moment in connection.execute(_first_query(start)).one() if moment is not None]
+        if not moments or min(moments) >= end:
+            break
+        found.append(min(moments).date())
+        start = midnight(found[-1] + timedelta(days=1))
+    return found[::-1]
+
+
+def _provider_days(
     connection: Connection,
-    moments: tuple[ColumnElement[Any], Select[Any]],
-    *,
-    until: date,
+    providers: Sequence[str],
     limit: int,
-    after: date | None = None,
+    *,
+    before: datetime,
+    start: datetime | None = None,
 ) -> list[date]:
-    """Return the days of the latest moments up to a day, or of the first ones after a day."""
-    moment, query = moments
-    day = type_coerce(moment, BIG_INTEGER) // SECONDS_PER_DAY
-    query = query.add_columns(day.label("day")).where(moment < midnight(until + timedelta(days=1)))
-    if after is not None:
-        query = query.where(moment >= midnight(after + timedelta(days=1))).order_by("day")
-    else:
-        query = query.order_by(desc("day"))
-    numbers = connection.execute(query.distinct().limit(limit)).scalars()
-    return [date(1970, 1, 1) + timedelta(days=number) for number in numbers]
+    """Return the last days before a time, or the first ones from a start on, the latest first.
+
+    What somebody decided on later begins on the day of the decision, which is when such a run finished.
+    """
+    published = (scrape_run.c.outcome == Outcome.PUBLISHED.value) & scrape_run.c.provider.in_(providers)
+    read = select(scrape_run.c.observed_at.label("at")).where(published)
+    decided = select(scrape_run.c.finished_at.label("at")).where(published)
+    began = (
+        select(price.c.valid_from.label("at"))
+        .join(offer, offer.c.id == price.c.offer_id)
+        .where(price.c.announced, offer.c.provider.concat("").in_(providers))
+    )
+    found: set[date] = set()
+    for query in (read, decided, began):
+        at = query.subquery().c.at
+        day = (type_coerce(at, BIG_INTEGER) // SECONDS_PER_DAY).label("day")
+        days = select(day).where(at < before).distinct().limit(limit)
+        days = days.order_by(desc("day")) if start is None else days.where(at >= start).order_by("day")
+        found.update(date(1970, 1, 1) + timedelta(days=number) for number in connection.scalars(days))
+    if start is None:
+        return sorted(found, reverse=True)[:limit]
+    return sorted(found)[:limit][::-1]

@@ -30,14 +30,22 @@ def upgrade(engine: Engine) -> None:
 def check(engine: Engine) -> tuple[str, ...]:
     """Return a sentence for each thing in which database and tables differ; empty when all is right."""
     with reading(engine) as connection:
+        older = behind(connection)
+        if older:
+            return (older,)
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        here = context.get_current_revision()
-        newest = ScriptDirectory.from_config(_config(connection)).get_current_head()
-        if here != newest:
-            return (f"The database is at revision {here or 'none'}, this program needs {newest}.",)
         return tuple(
             f"The tables differ: {difference}." for difference in compare_metadata(context, metadata)
         )
+
+
+def behind(connection: Connection) -> str:
+    """Return a sentence when the database is not at this program's revision; empty when it is."""
+    here = MigrationContext.configure(connection).get_current_revision()
+    newest = ScriptDirectory.from_config(_config(connection)).get_current_head()
+    if here == newest:
+        return ""
+    return f"The database is at revision {here or 'none'}, this program needs {newest}."
 
 
 def draft(engine: Engine, words: str) -> Path:

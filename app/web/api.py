@@ -42,7 +42,7 @@ _PROBLEM_SCHEMA: Final = {
     },
 }
 
-_REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     304: {"description": "The rows have not changed since the ETag in If-None-Match."},
     422: {
         "description": "A parameter is not right: which, and what would be.",
@@ -75,7 +75,7 @@ _ROWS_SCHEMA: Final = {
     openapi_extra={"parameters": PARAMETERS},
     responses={
         200: {"description": "The rows.", "content": {"text/csv": {"schema": {"type": "string"}}}},
-        **_REFUSALS,
+        **REFUSALS,
     },
 )
 def offers_csv(request: Request) -> Response:
@@ -97,7 +97,7 @@ def offers_csv(request: Request) -> Response:
     response_class=Response,
     summary="The rows of the board as JSON",
     openapi_extra={"parameters": PARAMETERS},
-    responses={200: {"description": "The rows.", "content": {JSON: {"schema": _ROWS_SCHEMA}}}, **_REFUSALS},
+    responses={200: {"description": "The rows.", "content": {JSON: {"schema": _ROWS_SCHEMA}}}, **REFUSALS},
 )
 def offers_json(request: Request) -> Response:
     """Give the rows of the same query as the page, in the same order; all of them unless a page is named."""

@@ -12,6 +12,7 @@ from app.domain.query import DEFAULT_PER_PAGE, DEFAULT_SORT, OfferQuery, query_p
 from app.web import words
 from app.web.menus import baseline_options, column_options, menus, precision_options
 from app.web.render import environment, headings_html, row_html
+from app.web.source_status import board_freshness
 from app.web.state import joined, link, query_string
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class BoardPage:
     total: int
     total_words: str
     when: str
+    fresh: str
     headings: Markup
     rows: str
     pages: int
@@ -119,6 +121,7 @@ def board_page(served: Served, selection: Selection) -> BoardPage:
         total=selection.total,
         total_words=f"{selection.total:,} of {len(served.board.rows):,} offers",
         when=served.kept(("when", query.as_of), lambda: _when(served, query.as_of)),
+        fresh=served.kept(("fresh", query.as_of), lambda: board_freshness(served, query.as_of)),
         headings=headings_html(query, rest=joined(pair for pair in pairs if pair[0] not in {"sort", "page"})),
         rows=_HERE,
         pages=selection.pages,

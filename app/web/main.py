@@ -17,8 +17,9 @@ from app.domain.accelerators import load_catalogue
 from app.domain.query import QueryError
 from app.paths import static_dir
 from app.store.session import make_engine
-from app.web import api, pages
+from app.web import api, changes_page, more_api, pages, status_page
 from app.web.boards import BoardKeeper, NoBoardError
+from app.web.observability import RequestMetrics, SourceFigures
 from app.web.shared import Shared
 from app.web.statics import BrowserFiles
 
@@ -72,18 +73,26 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
             Route("/", pages.board, methods=["GET"]),
             Route("/offers/{offer_id}", pages.evidence, methods=["GET"]),
             Route("/docs", pages.api_page, methods=["GET"]),
+            Route("/changes", changes_page.changes, methods=["GET"]),
+            Route("/status", status_page.status, methods=["GET"]),
         ],
     )
-    application.state.shared = Shared(
-        engine=engine, keeper=BoardKeeper(engine, catalogue, clock), clock=clock
+    shared = application.state.shared = Shared(
+        engine=engine,
+        keeper=BoardKeeper(engine, catalogue, clock),
+        clock=clock,
+        enabled_sources=settings.enabled_sources,
     )
+    shared.registry.register(SourceFigures(shared))
     application.include_router(api.router)
+    application.include_router(more_api.router)
     application.mount("/static", BrowserFiles(static_dir()), name="static")
     application.add_exception_handler(QueryError, _on_query_error)
     application.add_exception_handler(NoBoardError, _on_no_board)
     application.add_exception_handler(HTTPException, _on_http_error)
     application.add_exception_handler(Exception, _on_fault)
     application.add_middleware(SecurityHeaders)
+    application.add_middleware(RequestMetrics, registry=shared.registry)
     return application
 
 
@@ -108,7 +117,7 @@ class SecurityHeaders:
 
 
 def _for_programs(request: Request) -> bool:
-    return str(request.scope["path"]).endswith((".json", ".csv"))
+    return str(request.scope["path"]).endswith((".json", ".csv", ".atom"))
 
 
 def _on_query_error(request: Request, error: Exception) -> Response:

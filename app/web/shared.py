@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from prometheus_client import CollectorRegistry
+
 from app.web.answers import Answers
 
 if TYPE_CHECKING:
@@ -18,9 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """The parts of a running web process. `clock` returns now, aware and UTC."""
+    """The parts of a running web process. `clock` returns now, aware and UTC.
+
+    `enabled_sources` are the sources that the settings turn on although they are off by default; `registry`
+    holds the figures of this process.
+    """
 
     engine: Engine
     keeper: BoardKeeper
     clock: Callable[[], datetime]
+    enabled_sources: tuple[str, ...] = ()
     answers: Answers = field(default_factory=Answers)
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)

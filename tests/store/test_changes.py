@@ -228,4 +228,8 @@ def test_a_day_is_found_by_index_and_no_history_is_read(sqlite_database_url: str
         looked_up = [step for step in steps if "ix_price_offer_id_valid_to" in step]
         assert looked_up, name
         assert all("(offer_id=?" in step for step in looked_up)
+    (days,) = {tuple(plan(engine, changes.latest_query(end)))}
+    assert [step for step in days if step.startswith(("SCAN", "SEARCH")) and "INDEX" not in step] == [
+        "SCAN CONSTANT ROW"
+    ]
     engine.dispose()
