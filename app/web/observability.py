@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-import time
+from bisect import bisect_left
 from collections import Counter as Tally
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response
@@ -24,14 +26,14 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
     from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import Scope
 
     from app.web.shared import Shared
     from app.web.source_status import SourceStatus
 
 log = logging.getLogger(__name__)
 
-BUCKETS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+BUCKETS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """Upper bounds of the latency histogram in seconds: a page from memory takes a fraction of a millisecond."""
 
 NEVER_KEPT: Final = {"cache-control": "no-store"}
@@ -40,44 +42,52 @@ OTHER: Final = "other"
 """Route of a request that no route takes: addresses that do not exist are endless and get no label each."""
 
 
-class RequestMetrics:
-    """Times every request by route and status, without touching what passes through."""
+class RequestTimes:
+    """The times of all requests by route and status, noted by the event loop alone, so without a lock."""
 
-    def __init__(self, app: ASGIApp, *, registry: CollectorRegistry) -> None:
-        self._app = app
-        self._seconds = Histogram(
+    def __init__(self) -> None:
+        self._seen: dict[tuple[Any, int], _Times] = {}
+
+    def note(self, scope: Scope, *, code: int, seconds: float) -> None:
+        """Count one request with the time it took."""
+        key = (scope.get("endpoint"), code)
+        found = self._seen.get(key)
+        if found is None:
+            found = self._seen[key] = _Times(route_of(scope), str(code), [0] * (len(BUCKETS_S) + 1))
+        found.counts[bisect_left(BUCKETS_S, seconds)] += 1
+        found.seconds += seconds
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the histogram, in which each bucket holds all requests that took up to its bound."""
+        made = HistogramMetricFamily(
             "inferprice_http_request_seconds",
             "Time from a request to the end of its answer, by route and status.",
-            ("route", "status"),
-            buckets=BUCKETS_S,
-            registry=registry,
+            labels=("route", "status"),
         )
-        self._known: dict[tuple[Any, int], Any] = {}
+        bounds = [*(str(bound) for bound in BUCKETS_S), "+Inf"]
+        for (route, code), counts, seconds in self._by_route():
+            made.add_metric([route, code], list(zip(bounds, accumulate(counts), strict=True)), seconds)
+        yield made
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and note how long it took; a fault that nothing caught is a 500."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began, code = time.perf_counter(), 500
+    def _by_route(self) -> Iterator[tuple[tuple[str, str], list[int], float]]:
+        """Yield the times of each route and status once: the same route may have several endpoints."""
+        merged: dict[tuple[str, str], tuple[list[int], float]] = {}
+        for each in list(self._seen.values()):
+            counts, seconds = merged.get((each.route, each.code), ([0] * len(each.counts), 0.0))
+            summed = [one + more for one, more in zip(counts, each.counts, strict=True)]
+            merged[each.route, each.code] = (summed, seconds + each.seconds)
+        for key in sorted(merged):
+            yield key, *merged[key]
 
-        async def with_status(message: Message) -> None:
-            nonlocal code
-            if message["type"] == "http.response.start":
-                code = message["status"]
-            await send(message)
 
-        try:
-            await self._app(scope, receive, with_status)
-        finally:
-            self._note(scope, code, time.perf_counter() - began)
+@dataclass(slots=True)  # it counts
+class _Times:
+    """The times of one endpoint and status: how many fell between two bounds, and their sum."""
 
-    def _note(self, scope: Scope, code: int, seconds: float) -> None:
-        key = (scope.get("endpoint"), code)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._seconds.labels(route_of(scope), str(code))
-        found.observe(seconds)
+    route: str
+    code: str
+    counts: list[int]
+    seconds: float = 0.0
 
 
 def route_of(scope: Scope) -> str:
