@@ -214,7 +214,7 @@ def import_command(settings: Settings) -> None:
 @click.pass_obj
 def status(settings: Settings) -> None:
     """Print, for each source, whether it is on and how its last run ended."""
-    from app.ingest.sources import sources  # noqa: PLC0415 - keeps --help quick
+    from app.ingest.sources import sources_now  # noqa: PLC0415 - keeps --help quick
     from app.store import queries, runs  # noqa: PLC0415 - same
     from app.store.session import reading  # noqa: PLC0415 - same
 
@@ -222,9 +222,10 @@ def status(settings: Settings) -> None:
         prepare(engine, settings)
         with reading(engine) as connection:
             good, last = queries.last_good_runs(connection), runs.last_runs(connection)
+        every = sources_now(engine, settings)
     heads = [(name, False) for name in ("Source", "On", "Last good run", "Last run", "What happened")]
     rows = []
-    for source in sources(settings):
+    for source in every:
         run, seen = last.get(source.facts.id), good.get(source.facts.id)
         rows.append(
             [
@@ -238,7 +239,8 @@ def status(settings: Settings) -> None:
     click.echo(text_table(heads, rows))
 
 
-main.add_command(scraping.scrape)
+for command in (scraping.scrape, scraping.sources, scraping.reparse, scraping.archive):
+    main.add_command(command)
 main.add_command(reviewing.quarantine)
 main.add_command(keeping.snapshot)
 main.add_command(keeping.verify)

@@ -36,8 +36,9 @@ class ProviderFacts:
     `hosts` are the only hosts a fetch may reach, redirects included. `kind` is `LIST_PRICE` or `MARKETPLACE`.
     `times_a_day` is how often its prices are worth reading. `enabled_by_default` is False where the terms are
     said to forbid automated collection; `terms_note` says what is known, from whom it comes (`source`) and as
-    of when, and `terms_url` where they stand, empty where nobody has looked. `assumed_variants` maps a family to the variant we take when the provider's words name only the
-    family, and `assumed_because` says why; it is for whole cards, so never apply it to a slice.
+    of when, and `terms_url` where they stand, empty where nobody has looked. `assumed_variants` maps a family
+    to the variant we take when the provider's words name only the family, and `assumed_because` says why; it
+    is for whole cards, so never apply it to a slice.
     """
 
     id: str

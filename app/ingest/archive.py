@@ -7,7 +7,13 @@ import hashlib
 import os
 import tempfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
 
 
 class ArchiveError(Exception):
@@ -21,7 +27,10 @@ def store_body(archive: Path, body: bytes) -> str:
     """
     sha256 = hashlib.sha256(body).hexdigest()
     path = body_path(archive, sha256)
-    if not path.exists():
+    if path.exists():
+        # It is needed again from now on: `prune` goes by the file's time.
+        path.touch()
+    else:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".half-", delete=False) as half:
             try:
@@ -53,3 +62,30 @@ def read_body(archive: Path, sha256: str) -> bytes:
 def body_path(archive: Path, sha256: str) -> Path:
     """Return where a body is kept: by the first two digits of its hash, to keep folders small."""
     return archive / sha256[:2] / f"{sha256}.gz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """How many bodies went, how many bytes that freed on disk, and how many stay."""
+
+    gone: int
+    freed_bytes: int
+    stay: int
+
+
+def prune(archive: Path, needed: Collection[str], *, before: datetime) -> Pruned:
+    """Remove the bodies that nobody needs and that were put here before a time; half files of then as well.
+
+    `needed` holds their hashes, as `app.store.captures.needed_bodies` gives them. The file's own time is what
+    keeps a body that a run is archiving at this moment and has not noted yet.
+    """
+    gone = freed_bytes = stay = 0
+    for path in sorted(archive.glob("??/*")):
+        size_bytes, put_at = path.stat().st_size, path.stat().st_mtime
+        if path.name.removesuffix(".gz") in needed or put_at >= before.timestamp():
+            stay += 1
+            continue
+        path.unlink()
+        gone += 1
+        freed_bytes += size_bytes
+    return Pruned(gone=gone, freed_bytes=freed_bytes, stay=stay)

@@ -54,7 +54,7 @@ def test_sources_whose_terms_are_said_to_forbid_collection_are_off() -> None:
     ],
 )
 def test_a_source_is_on_by_the_settings_else_the_switch_else_its_default(
-    provider: str, switched: bool | None, enabled: tuple[str, ...], on: bool
+    provider: str, *, switched: bool | None, enabled: tuple[str, ...], on: bool
 ) -> None:
     assert is_on(PROVIDERS[provider], switched=switched, enabled=enabled) is on
 
