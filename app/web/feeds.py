@@ -117,7 +117,8 @@ def _entry(query: ChangesQuery, provider: str, *, day: str, changes: list[Change
 
 def _id(query: ChangesQuery, path: str = "") -> str:
     """Return an id that stays: the same day and provider in two feeds is one entry, unless cards differ."""
-    return changes_link(f"{_TAG}{path}", query.replace(day=None))
+    chosen = query.replace(day=None, provider=tuple(sorted(query.provider)), gpu=tuple(sorted(query.gpu)))
+    return changes_link(f"{_TAG}{path}", chosen)
 
 
 def _address(path: str, query: ChangesQuery) -> str:
