@@ -53,12 +53,28 @@ BOARDS = "/?per_page=12&baseline=h100-sxm&sort=-flags"
 
 @pytest.mark.parametrize(
     "path",
-    [BOARDS, "/?as_of=2026-11-01", "/offers/1", "/docs", "/?gpu=x", "/nothing"],
-    ids=["board", "empty board of a past day", "evidence", "API", "wrong value", "not found"],
+    [BOARDS, "/?as_of=2026-11-01", "/offers/1", "/docs", "/?gpu=x", "/nothing", "/changes", "/status"],
+    ids=[
+        "board",
+        "empty board of a past day",
+        "evidence",
+        "API",
+        "wrong value",
+        "not found",
+        "changes",
+        "status",
+    ],
 )
 def test_no_violation_on_any_page(page: Page, base: str, path: str) -> None:
     page.goto(base + path)
     assert violations(page) == []
+
+
+def test_no_violation_with_findings_and_meanings_unfolded(page: Page, base: str) -> None:
+    for path in ("/status", "/changes"):
+        page.goto(base + path)
+        page.evaluate("for (const each of document.querySelectorAll('#board details')) each.open = true")
+        assert violations(page) == [], path
 
 
 def test_no_violation_with_menus_notes_and_evidence_open(page: Page, base: str) -> None:

@@ -220,7 +220,8 @@ def test_a_wrong_value_is_answered_with_a_sentence_and_a_way_back(visit: Visit) 
 
 def test_no_page_scrolls_sideways(visit: Visit) -> None:
     wide = "/?per_page=20&columns=" + ",".join(COLUMNS)
-    for path in ("/?per_page=20&baseline=h100-sxm", wide, "/offers/1", "/docs", "/?gpu=x", "/nothing"):
+    plain = ("/offers/1", "/docs", "/?gpu=x", "/nothing", "/changes", "/status")
+    for path in ("/?per_page=20&baseline=h100-sxm", wide, *plain):
         visit.go(path)
         assert not scrolls_sideways(visit.page), path
     visit.go("/?per_page=20")

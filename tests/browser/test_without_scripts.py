@@ -78,3 +78,25 @@ def test_a_wrong_value_is_answered_with_a_sentence(plain_visit: Visit) -> None:
     expect(plain_visit.page.locator("h1")).to_have_text("min_gpus: \u201c9\u201d is not right.")
     plain_visit.page.get_by_role("link", name="Back to the board").click()
     assert plain_visit.path() == "/"
+
+
+def test_choose_changes_with_the_form_and_follow_one_to_its_evidence(plain_visit: Visit) -> None:
+    page = plain_visit.page
+    plain_visit.go("/changes")
+    page.get_by_label("Provider").select_option("runpod")
+    page.get_by_label("Up to").fill("2026-11-13")
+    page.get_by_role("button", name="Show").click()
+    assert plain_visit.path() == "/changes?day=2026-11-13&provider=runpod"
+    expect(page.locator("section.day h2 a")).to_have_text(["2026-11-13", "2026-11-02"])
+    page.get_by_role("link", name="Latest").click()
+    assert plain_visit.path() == "/changes?provider=runpod"
+    page.locator("section.day a", has_text="evidence").first.click()
+    expect(page.locator("h1")).to_contain_text("RunPod")
+
+
+def test_the_names_that_stand_for_no_variant_unfold(plain_visit: Visit) -> None:
+    plain_visit.go("/status")
+    unfolding = plain_visit.page.locator("tr#odd + tr details")
+    unfolding.locator("summary").click()
+    expect(unfolding.locator("li").first).to_be_visible()
+    assert not scrolls_sideways(plain_visit.page)
