@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -84,9 +85,9 @@ class Board:
     _codes: Mapping[str, Codes]
     _texts: tuple[str, ...]
     _by_id: Mapping[int, int]
-    _orders: dict[tuple[object, ...], Order] = field(default_factory=dict)
+    _orders: OrderedDict[tuple[object, ...], Order] = field(default_factory=OrderedDict)
     _baselines: dict[str, Mapping[PairKey, Decimal]] = field(default_factory=dict)
-    _counts: dict[tuple[object, ...], Mapping[Hashable, int]] = field(default_factory=dict)
+    _counts: OrderedDict[tuple[object, ...], Mapping[Hashable, int]] = field(default_factory=OrderedDict)
 
     def select(self, query: OfferQuery, *, everything: bool = False) -> Selection:
         """Return the rows a query asks for: those of its page, or all of them in order."""
@@ -206,10 +207,10 @@ def _order_key(query: OfferQuery) -> tuple[object, ...]:
     return (query.sort, *(getattr(query, name) for name in depends if name != "weights_gb"))
 
 
-def _make_room(kept: dict[tuple[object, ...], Any], most: int) -> None:
-    """Drop what was kept first until one more fits; a copy of the keys, as other threads may do the same."""
+def _make_room(kept: OrderedDict[tuple[object, ...], Any], most: int) -> None:
+    """Drop what was kept first until one more fits; no other thread can come in between one step."""
     while len(kept) >= most:
-        kept.pop(next(iter(tuple(kept)), ()), None)
+        kept.popitem(last=False)
 
 
 def sort_value(column: Fact | Metric, row: Row, *, view: View) -> object | None:

@@ -253,8 +253,8 @@ def parse_query(pairs: Iterable[tuple[str, str]], words: Vocabulary) -> OfferQue
     for name, value in pairs:
         if name in REPEATED:
             parts = value.split(",") if name != "region" else [value]
-            read = (REPEATED[name](name, part, words) for part in parts if part.strip())
-            lists.setdefault(name, []).extend(read)
+            read = REPEATED[name]
+            lists.setdefault(name, []).extend([read(name, part, words) for part in parts if part.strip()])
         elif name not in SINGLE:
             _one_of("parameter", name, _FIELDS)
             raise QueryError("parameter", name, "parameter names are lower case")

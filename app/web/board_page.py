@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from markupsafe import Markup, escape
 
 from app.domain.query import DEFAULT_PER_PAGE, DEFAULT_SORT, OfferQuery, query_pairs
-from app.web import words
+from app.web import words as say
 from app.web.menus import baseline_options, column_options, menus, precision_options
 from app.web.render import environment, headings_html, row_html
 from app.web.source_status import board_freshness
@@ -24,111 +25,146 @@ if TYPE_CHECKING:
     from app.web.boards import Served
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoardPage:
-    """What the board's template shows. Links hold only what differs from the default."""
+class Words(NamedTuple):
+    """What the board's template shows that differs from query to query. Empty means: not there.
+
+    Links hold only what differs from the default. `beyond` is a page asked for that does not exist.
+    """
 
     title: str
     canonical: str
     csv_href: str
     json_href: str
-    notices: tuple[str, ...]
     menus: Markup
-    sizes_chosen: int
-    column_options: Markup
-    baseline_options: Markup
-    precision_options: Markup
+    q: str
+    min_gpus: str
+    max_gpus: str
+    min_memory_gb: str
+    sizes_chosen: str
+    weights_gb: str
     sort_field: str
     per_page_field: str
-    today: str
-    first_day: str
-    total: int
-    total_words: str
-    when: str
-    fresh: str
+    total: str
     headings: Markup
-    rows: str
-    pages: int
-    beyond: bool
+    beyond: str
+    pages: str
+    place: str
     previous_href: str
     next_href: str
     last_href: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardPage:
+    """What else the board's template shows: it follows from the board and from `Fixed`."""
+
+    notices: tuple[str, ...]
+    column_options: Markup
+    baseline_options: Markup
+    precision_options: Markup
+    as_of: str
+    today: str
+    first_day: str
+    board_size: str
+    when: str
+    fresh: str
+    rows: str
     meanings: Markup
 
 
-_HERE: Final = "\x1a"
-"""Marks in a template's output where something made apart belongs. No text of others can hold this sign."""
+class Fixed(NamedTuple):
+    """The parts of a query that a page is rendered for once; words are filled in for each query."""
+
+    precision: str
+    baseline: str | None
+    as_of: date | None
+    columns: tuple[str, ...]
+
+
+_MARK: Final = "\x1a"
+"""Stands around the name of what is filled in later. No text of others can hold this sign."""
 
 
 def render_board(served: Served, query: OfferQuery, *, partial: bool) -> bytes:
-    """Return the board page for a query, or only the part that htmx swaps, as UTF-8."""
+    """Return the board page for a query, or only the part that htmx swaps, as UTF-8.
+
+    The template runs once for each set of fixed parts and of words that are there at all.
+    """
     selection = served.board.select(query)
-    page = board_page(served, selection)
-    html = environment().get_template("_board.html").render(page=page, query=query)
-    above, below = html.split(_HERE)
-    if not partial:
-        head, foot = _frame(page).split(_HERE)
-        above, below = head + above, below + foot
-    return b"".join([above.encode(), *rendered_rows(served, selection), below.encode()])
+    words = board_words(served, selection)
+    there = tuple(map(bool, words))
+    fixed = Fixed(query.precision, query.baseline, query.as_of, query.columns)
+    above, below = served.kept(
+        ("board", partial, fixed, there), lambda: _with_holes(served, fixed, there, partial=partial)
+    )
+    filling = dict(zip(Words._fields, [text and escape(text) for text in words], strict=True))
+    rows = rendered_rows(served, selection)
+    return b"".join([(above % filling).encode(), *rows, (below % filling).encode()])
 
 
-def _frame(page: BoardPage) -> str:
-    """Return the page around the board: the same for all but for the few words that name the query."""
-    html = _empty_frame()
-    for name in ("title", "canonical", "csv_href", "json_href"):
-        html = html.replace(f"@{name}@", escape(getattr(page, name)))
-    return html
+def _with_holes(served: Served, fixed: Fixed, there: tuple[bool, ...], *, partial: bool) -> tuple[str, str]:
+    """Return the page above and below its rows, with a hole for each word that is there."""
+    names = zip(Words._fields, there, strict=True)
+    marks = {name: f"{_MARK}{name}{_MARK}" if is_there else "" for name, is_there in names}
+    template = environment().get_template("_board.html" if partial else "board.html")
+    html = template.render(words=marks, page=_board_page(served, fixed))
+    above, below = html.replace("%", "%%").split(f"{_MARK}rows{_MARK}")
+    return _holes(above), _holes(below)
 
 
-class _Frame(NamedTuple):
-    """What stands in the page around the board until the words of a `BoardPage` take its place."""
-
-    title: str = "@title@"
-    canonical: str = "@canonical@"
-    csv_href: str = "@csv_href@"
-    json_href: str = "@json_href@"
-    board: str = _HERE
+def _holes(html: str) -> str:
+    return re.sub(rf"{_MARK}(\w+){_MARK}", r"%(\1)s", html)
 
 
-@cache
-def _empty_frame() -> str:
-    return environment().get_template("board.html").render(page=_Frame())
-
-
-def board_page(served: Served, selection: Selection) -> BoardPage:
-    """Work out what the page shows beside its rows."""
-    query = selection.query
+def board_words(served: Served, selection: Selection) -> Words:
+    """Return what a page says of its query and of the rows found."""
+    query, pages = selection.query, selection.pages
     pairs = query_pairs(query)
     text = joined(pairs)
     suffix = f"?{text}" if text else ""
-    beyond = query.page > selection.pages
-    size_fields = (query.min_gpus, query.max_gpus, query.min_memory_gb)
-    return BoardPage(
+    beyond = query.page > pages
+    sizes = (query.min_gpus, query.max_gpus, query.min_memory_gb)
+    return Words(
         title=_title(query),
         canonical=f"/{suffix}",
         csv_href=f"/offers.csv{suffix}",
         json_href=f"/offers.json{suffix}",
-        notices=_notices(served, query),
         menus=menus(served, selection),
-        sizes_chosen=sum(field is not None for field in size_fields),
-        column_options=column_options(query.columns),
-        baseline_options=baseline_options(served, query.baseline),
-        precision_options=precision_options(query.precision),
+        q=query.q,
+        min_gpus=str(query.min_gpus or ""),
+        max_gpus=str(query.max_gpus or ""),
+        min_memory_gb="" if query.min_memory_gb is None else say.exact(query.min_memory_gb),
+        sizes_chosen=str(sum(size is not None for size in sizes) or ""),
+        weights_gb=say.exact(query.weights_gb),
         sort_field="" if query.sort == DEFAULT_SORT else query.sort,
         per_page_field="" if query.per_page == DEFAULT_PER_PAGE else str(query.per_page),
+        total=f"{selection.total:,}" if selection.total else "",
+        headings=headings_html(
+            query, rest=joined([pair for pair in pairs if pair[0] not in {"sort", "page"}])
+        ),
+        beyond=str(query.page) if beyond else "",
+        pages=str(pages),
+        place=f"page {query.page} of {pages}" if pages > 1 else "",
+        previous_href=link("/", query, page=query.page - 1) if 1 < query.page <= pages else "",
+        next_href=link("/", query, page=query.page + 1) if query.page < pages else "",
+        last_href=link("/", query, page=pages) if beyond else "",
+    )
+
+
+def _board_page(served: Served, fixed: Fixed) -> BoardPage:
+    as_of = fixed.as_of
+    return BoardPage(
+        notices=_notices(served, as_of),
+        column_options=column_options(fixed.columns),
+        baseline_options=baseline_options(served, fixed.baseline),
+        precision_options=precision_options(fixed.precision),
+        as_of=as_of.isoformat() if as_of else "",
         today=served.words.today.isoformat(),
         first_day=served.first_day.isoformat() if served.first_day else "",
-        total=selection.total,
-        total_words=f"{selection.total:,} of {len(served.board.rows):,} offers",
-        when=served.kept(("when", query.as_of), lambda: _when(served, query.as_of)),
-        fresh=served.kept(("fresh", query.as_of), lambda: board_freshness(served, query.as_of)),
-        headings=headings_html(query, rest=joined(pair for pair in pairs if pair[0] not in {"sort", "page"})),
-        rows=_HERE,
-        pages=selection.pages,
-        beyond=beyond,
-        previous_href=link("/", query, page=query.page - 1) if 1 < query.page <= selection.pages else "",
-        next_href=link("/", query, page=query.page + 1) if query.page < selection.pages else "",
-        last_href=link("/", query, page=selection.pages) if beyond else "",
+        board_size=f"{len(served.board.rows):,}",
+        when=_when(served, as_of),
+        fresh=board_freshness(served, as_of),
+        rows=f"{_MARK}rows{_MARK}",
         meanings=_meanings(),
     )
 
@@ -155,13 +191,13 @@ def _title(query: OfferQuery) -> str:
     return f"{about}{day} - InferPrice"
 
 
-def _notices(served: Served, query: OfferQuery) -> tuple[str, ...]:
+def _notices(served: Served, as_of: date | None) -> tuple[str, ...]:
     notices = []
     if served.outage:
-        notices.append(f"The database is away. This is the board of {words.moment(served.board.instant)}.")
-    if query.as_of is not None and query.as_of < served.words.today:
-        notices.append(f"These are the prices of {query.as_of}, not today's.")
-        if served.first_day is not None and query.as_of < served.first_day:
+        notices.append(f"The database is away. This is the board of {say.moment(served.board.instant)}.")
+    if as_of is not None and as_of < served.words.today:
+        notices.append(f"These are the prices of {as_of}, not today's.")
+        if served.first_day is not None and as_of < served.first_day:
             notices.append(f"No price was recorded before {served.first_day}.")
     elif served.newest is not None and served.all_stale:
         days = (served.board.instant - served.newest).days
@@ -172,7 +208,7 @@ def _notices(served: Served, query: OfferQuery) -> tuple[str, ...]:
 def _when(served: Served, as_of: date | None) -> str:
     if served.newest is None or served.oldest is None:
         return "No prices yet."
-    newest, oldest = words.moment(served.newest), words.moment(served.oldest)
+    newest, oldest = say.moment(served.newest), say.moment(served.oldest)
     read = f"read {newest}" if newest == oldest else f"read between {oldest} and {newest}"
     return f"as of {as_of.isoformat()}, {read}" if as_of else read
 

@@ -256,7 +256,8 @@ def _in_outage(served: Served | None, day: date) -> Served:
     """Return a board as the last that could be read; raises NoBoardError when there is none."""
     if served is None:
         raise NoBoardError(_without(day))
-    return replace(served, token=f"{served.token}.outage", outage=True)
+    # Its rows are the same; parts of its pages are not, as they say that the database is away.
+    return replace(served, token=f"{served.token}.outage", outage=True, _parts=OrderedDict())
 
 
 def _without(day: date) -> str:
