@@ -13,7 +13,7 @@ from app.domain.accelerators import load_catalogue
 from app.domain.aliases import SOCKETS
 from app.domain.findings import Finding, Level
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
-from scrapers.base import Expect, Page, Parsed, ParseError, Request, Scraper
+from scrapers.base import Expect, Key, Page, Parsed, ParseError, Request, Scraper
 from scrapers.naming import Named, name_accelerator
 
 if TYPE_CHECKING:
@@ -273,6 +273,7 @@ SCRAPER: Final = Scraper(
             method="POST",
             body=json.dumps({"query": QUERY}).encode(),
             headers={"content-type": "application/json", "accept": "application/json"},
+            key=Key(setting="runpod_api_key", is_required=False),
         ),
     ),
     parse=parse,

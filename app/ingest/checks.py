@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from app.domain.accelerators import load_catalogue
 from app.domain.offers import PricingModel, offer_key, usd_per_gpu_hour, usd_per_instance_hour
 from app.domain.providers import LIST_PRICE
-from app.ingest.checked import Checked, hold, named
-from app.ingest.compare import check_losses, check_moves
+from app.ingest.checked import Checked, about, hold, named
+from app.ingest.compare import check_losses, check_moves, check_wholesale
+from app.ingest.plausible import check_counts, check_floors, check_leftovers, check_other_family
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,6 +55,10 @@ def check_offers(
     they came from the same source, else empty: two sources do not name things alike.
     """
     checked = Checked(offers=offers, expect=expect, kind=kind, previous=previous)
+    # Nothing per GPU can be worked out of no GPUs: these findings stand alone.
+    uncounted = _first(check_counts(checked))
+    if uncounted:
+        return tuple(uncounted)
     return tuple(finding for check in CHECKS for finding in _first(check(checked)))
 
 
@@ -91,7 +96,7 @@ def check_above_zero(checked: Checked) -> Iterator[Finding]:
     """Hold a price of nothing: zero on a page means not sold, or not read."""
     for offer in checked.offers:
         if offer.list_price <= 0:
-            yield _about(offer, "price_not_above_zero", f"The price of {named(offer)} is {offer.list_price}.")
+            yield about(offer, "price_not_above_zero", f"The price of {named(offer)} is {offer.list_price}.")
 
 
 def check_band(checked: Checked) -> Iterator[Finding]:
@@ -104,7 +109,7 @@ def check_band(checked: Checked) -> Iterator[Finding]:
         band = _band(offer)
         if price is None or band is None or price <= 0 or band[0] <= price <= band[1]:
             continue
-        yield _about(
+        yield about(
             offer,
             "price_outside_band",
             f"{named(offer)} comes to {price:f} USD per GPU-hour, outside {band[0]} to {band[1]}.",
@@ -139,7 +144,7 @@ def check_total(checked: Checked) -> Iterator[Finding]:
             total, summed = usd_per_instance_hour(one), usd_per_instance_hour(other)
             if total is None or summed is None or abs(total - summed) * ROUNDING_SHARE <= total:
                 continue
-            yield _about(
+            yield about(
                 one,
                 "total_not_count_times_price",
                 f"{named(one)} costs {total:f} USD an hour, and {summed:f} by its price per GPU.",
@@ -159,7 +164,7 @@ def check_discounts(checked: Checked) -> Iterator[Finding]:
             price = usd_per_gpu_hour(offer)
             if offer.pricing_model is PricingModel.ON_DEMAND or price is None or price <= max(on_demand):
                 continue
-            yield _about(
+            yield about(
                 offer,
                 f"{offer.pricing_model.value}_above_on_demand",
                 f"{named(offer)} costs {price:f} USD per GPU-hour, on demand {max(on_demand):f}.",
@@ -173,7 +178,7 @@ def check_memory(checked: Checked) -> Iterator[Finding]:
         if size is None or not variants or offer.slice_of is not None:
             continue
         if not any(variant.accepts_memory(size) for variant in variants):
-            yield _about(
+            yield about(
                 offer,
                 "memory_not_of_accelerator",
                 f"{named(offer)} is said to have {size:f} GB, which {variants[0].name} has not.",
@@ -184,7 +189,7 @@ def check_names(checked: Checked) -> Iterator[Finding]:
     """Hold a row whose GPU is named by its maker alone."""
     for offer in checked.offers:
         if offer.accelerator_as_written.strip().lower() in NO_NAMES | {""}:
-            yield _about(
+            yield about(
                 offer,
                 "no_accelerator_name",
                 f"{named(offer)} names its GPU only '{offer.accelerator_as_written}'.",
@@ -252,13 +257,8 @@ def _dollars(offers: Sequence[Offer], pricing_model: PricingModel) -> list[Decim
     return [price for price in prices if price is not None]
 
 
-def _about(offer: Offer, code: str, sentence: str, **evidence: object) -> Finding:
-    """Return a finding about one offer, with its price as printed and the text it was read from."""
-    printed = f"{offer.list_price:f} {offer.currency} {offer.price_basis.value}"
-    return hold(code, sentence, printed=printed, fragment=offer.fragment, **evidence)
-
-
 CHECKS: Final[tuple[Callable[[Checked], Iterator[Finding]], ...]] = (
+    check_counts,
     check_number,
     check_anchors,
     check_above_zero,
@@ -267,9 +267,13 @@ CHECKS: Final[tuple[Callable[[Checked], Iterator[Finding]], ...]] = (
     check_discounts,
     check_memory,
     check_names,
+    check_other_family,
     check_duplicates,
     check_growth,
+    check_leftovers,
+    check_floors,
     check_moves,
+    check_wholesale,
     check_losses,
 )
 """Every check, in the order of its findings; a new one is a function here and a test of both ways."""

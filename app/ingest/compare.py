@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 LARGEST_MOVE: Final = Decimal("0.40")
 """Share by which a price may move between two runs; above it somebody looks (architecture, section 4)."""
 
+MOST_MOVED: Final = Decimal("0.50")
+"""Share of the prices that may move in one run by any amount, where at least `FEWEST_MOVED` do.
+
+Of ten providers watched for 34 to 49 days in 2026 seven moved no price at all, and none half of them in a day
+(anchors.md, section 5): so many at once are another unit, another table or an old page until somebody looked.
+"""
+
+FEWEST_MOVED: Final = 4
+
 LARGEST_LOSS: Final = Decimal("0.20")
 """Share of the offers whose absence holds the run: a fifth (architecture, section 4)."""
 
@@ -46,6 +55,31 @@ def check_moves(checked: Checked) -> Iterator[Finding]:
         if moves and min(map(abs, moves)) > LARGEST_MOVE:
             nearest = min(now[offer_key(before)], key=lambda offer: abs(_move(before, offer) or Decimal(0)))
             yield _moved(before, nearest, min(moves, key=abs))
+
+
+def check_wholesale(checked: Checked) -> Iterator[Finding]:
+    """Hold a list whose prices moved nearly all at once, however little each did."""
+    if checked.is_marketplace:
+        return
+    now: defaultdict[str, list[Offer]] = defaultdict(list)
+    for offer in checked.offers:
+        now[offer_key(offer)].append(offer)
+    nearest = [_nearest_move(before, now[offer_key(before)]) for before in checked.previous]
+    known = [move for move in nearest if move is not None]
+    moved = [move for move in known if move > 0]
+    if len(moved) >= FEWEST_MOVED and Decimal(len(moved)) / len(known) > MOST_MOVED:
+        yield hold(
+            "most_prices_moved",
+            f"{len(moved)} of {len(known)} prices moved at once since the last good run.",
+            largest=f"{max(moved):.1%}",
+            smallest=f"{min(moved):.1%}",
+        )
+
+
+def _nearest_move(before: Offer, offers: Sequence[Offer]) -> Decimal | None:
+    """Return the smallest share by which a price may have moved, None where nothing can be compared."""
+    moves = (_move(before, offer) for offer in offers)
+    return min((abs(move) for move in moves if move is not None), default=None)
 
 
 def _move(before: Offer, offer: Offer) -> Decimal | None:

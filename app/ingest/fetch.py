@@ -67,7 +67,7 @@ class Fetcher:
         """Ask, and follow redirects that stay within the hosts and their rules."""
         url = request.url
         for _ in range(MOST_REDIRECTS + 1):
-            self._check(url, hosts)
+            self._check(url, hosts, asked=request.url)
             answer = self._ask(
                 request, url, headers=conditions(request, known), max_bytes=self.limits.max_body_bytes
             )
@@ -78,11 +78,12 @@ class Fetcher:
             url = urljoin(url, answer.headers.get("location", ""))
         raise FetchError("too_many_redirects", f"{request.url} redirects more than {MOST_REDIRECTS} times.")
 
-    def _check(self, url: str, hosts: Collection[str]) -> None:
+    def _check(self, url: str, hosts: Collection[str], *, asked: str) -> None:
         """Raise for an address outside the provider's hosts, or one that robots.txt disallows."""
         parts = urlsplit(url)
         if parts.scheme not in self.limits.schemes or parts.hostname not in hosts:
-            raise FetchError("foreign_host", f"{url} is not on {', '.join(sorted(hosts))}.", url=url)
+            led = url if url == asked else f"{asked} redirects to {url}, which"
+            raise FetchError("foreign_host", f"{led} is not on {', '.join(sorted(hosts))}.", url=url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in self.rules:
             self.rules[origin] = self._read_rules(f"{origin}/robots.txt")

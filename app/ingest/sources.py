@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-REFUSALS = frozenset(("disallowed_by_robots", "foreign_host", "key_in_answer"))
+REFUSALS = frozenset(("disallowed_by_robots", "foreign_host", "post_redirected", "key_in_answer"))
 """Codes of fetches that we refused, where the others failed."""
 
 NOTHING_SAID: Mapping[str, Switch] = MappingProxyType({})

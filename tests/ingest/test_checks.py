@@ -64,7 +64,12 @@ ONE_RUN = [
     ),
     ("a second read as an hour", [h100("0.001097")], ANY, ["price_outside_band"]),
     ("the same second as a second", [h100("0.001097", price_basis=PriceBasis.GPU_SECOND)], ANY, []),
-    ("a spot floor too low", [h100("0.01", pricing_model=SPOT, is_floor=True)], ANY, ["price_outside_band"]),
+    (
+        "a spot floor too low",
+        [h100("0.01", pricing_model=SPOT, is_floor=True)],
+        ANY,
+        ["price_outside_band", "floor_prices"],
+    ),
     ("variant unknown, in the family's band", [h100("0.13", accelerator=None)], ANY, []),
     (
         "variant unknown, below the family's band",
@@ -256,4 +261,4 @@ def test_a_broken_page_is_told_in_twenty_findings_and_a_count() -> None:
 
 
 def test_every_check_is_in_the_list_once() -> None:
-    assert len(set(CHECKS)) == len(CHECKS) == 12
+    assert len(set(CHECKS)) == len(CHECKS) == 17

@@ -144,7 +144,7 @@ def test_a_held_run_replaces_nothing_until_it_is_approved(engine: Engine, archiv
     ended = run(engine, archive, page(doubled, day=2))
     assert ended.outcome is Outcome.QUARANTINED
     assert "The price of SKU 0, 1 GPU, on_demand moved by +100%" in ended.sentence
-    assert ended.sentence.endswith("(and 9 more)")
+    assert ended.sentence.endswith("(and 10 more)")
     assert shown(engine, 2) == PRICES
     with reading(engine) as connection:
         assert last_good_runs(connection) == {"acme": utc(1)}
