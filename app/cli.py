@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app import __version__
-from app.commands import keeping, reviewing, scraping
+from app.commands import importing, keeping, reviewing, scraping
 from app.commands.shared import (
     REFUSED_EXIT,
     Refusal,
@@ -199,17 +199,6 @@ def schedule(settings: Settings) -> None:
     run_scheduler(settings)
 
 
-@main.command(name="import")
-@click.pass_obj
-def import_command(settings: Settings) -> None:
-    """Import the bundled table of 2026-10-30; providers that were read since keep what they have."""
-    from app.ingest.imports import import_table  # noqa: PLC0415 - keeps --help quick
-
-    with database(settings) as engine:
-        prepare(engine, settings)
-        print_outcomes(import_table(engine, settings.home, now=now()))
-
-
 @main.command()
 @click.pass_obj
 def status(settings: Settings) -> None:
@@ -242,5 +231,6 @@ def status(settings: Settings) -> None:
 for command in (scraping.scrape, scraping.sources, scraping.reparse, scraping.archive):
     main.add_command(command)
 main.add_command(reviewing.quarantine)
+main.add_command(importing.import_command)
 main.add_command(keeping.snapshot)
 main.add_command(keeping.verify)

@@ -10,6 +10,7 @@ from scrapers import (
     coreweave,
     deepinfra,
     fireworks,
+    gpurentalprices,
     inferprice,
     lambda_,
     modal,
@@ -61,5 +62,7 @@ ALTERNATIVES: Final[Mapping[str, Scraper]] = MappingProxyType(
 )
 """A second surface with a provider's same offers: to read in place of the first, or to compare with it."""
 
-BUNDLED: Final[Mapping[str, Scraper]] = MappingProxyType({inferprice.SCRAPER.provider: inferprice.SCRAPER})
-"""Tables that come with the program: they have a parser and expectations, and nothing to ask for."""
+BUNDLED: Final[Mapping[str, Scraper]] = MappingProxyType(
+    {scraper.provider: scraper for scraper in (inferprice.SCRAPER, gpurentalprices.SCRAPER)}
+)
+"""Tables that come with the program or are handed to it: they have a parser, and nothing to ask for."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from app.domain.offers import Offer, PriceBasis
+    from app.domain.rates import Rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,8 @@ class StoredOffer:
     `price_valid_from` and was read at `observed_at` from the bytes named by `capture_sha256`.
     `announced_since_page` says that the price began on a date the page had announced, and that no later run
     has yet seen it as the current one. `last_seen_at` is the last good run that listed the offer, and is
-    never after the instant asked for. `usd_micros_per_gpu_hour` is None when the price is not in dollars.
+    never after the instant asked for. `usd_micros_per_gpu_hour` of a price in another currency is worked out
+    with `rate`, the reference rate of the day asked for or the latest before it, and None without one.
     """
 
     offer: Offer
@@ -47,3 +49,4 @@ class StoredOffer:
     observed_at: datetime
     capture_sha256: str
     next_price: NextPrice | None = None
+    rate: Rate | None = None

@@ -106,8 +106,13 @@ def _comparable_usd(row: Row, view: View) -> Decimal | None:
     return None if row.offer.is_floor or row.offer.slice_of else _listed_usd(row, view)
 
 
+def _instance_usd(row: Row, _view: View) -> Decimal | None:
+    rate = row.stored.rate
+    return usd_per_instance_hour(row.offer, usd_per_unit=None if rate is None else rate.usd_per_unit)
+
+
 def _no_price(row: Row, _view: View) -> str:
-    if row.offer.currency != "USD":
+    if row.offer.currency != "USD" and row.stored.rate is None:
         return f"the price is in {row.offer.currency} and there is no exchange rate"
     if row.offer.slice_of:
         return f"this is a slice of {row.offer.slice_of}, not a whole card"
@@ -149,7 +154,7 @@ COMPARABLE_PRICE = Operand(name="list price", unit="$/GPU-h", get=_comparable_us
 INSTANCE_PRICE = Operand(
     name="list price of the instance",
     unit="$/h",
-    get=lambda row, _view: usd_per_instance_hour(row.offer),
+    get=_instance_usd,
     missing=_no_price,
 )
 BANDWIDTH = Operand(

@@ -138,21 +138,28 @@ def hours_per_basis(basis: PriceBasis, *, term_days: int | None = None) -> Decim
     return _HOURS_PER_UNIT[unit]
 
 
-def usd_per_hour_as_listed(offer: Offer) -> Decimal | None:
-    """Return dollars per hour for what the printed figure covers, or None when it is not in dollars."""
-    return _usd_per_hour(offer, times=1)
+def usd_per_hour_as_listed(offer: Offer, *, usd_per_unit: Decimal | None = None) -> Decimal | None:
+    """Return dollars per hour for what the printed figure covers.
+
+    `usd_per_unit` is the exchange rate of a price in another currency; without it such a price gives None,
+    here and below.
+    """
+    return _usd_per_hour(offer, times=1, usd_per_unit=usd_per_unit)
 
 
-def usd_per_instance_hour(offer: Offer) -> Decimal | None:
+def usd_per_instance_hour(offer: Offer, *, usd_per_unit: Decimal | None = None) -> Decimal | None:
     """Return dollars for the whole instance for one hour, or None when the price is not in dollars."""
-    return _usd_per_hour(offer, times=1 if offer.price_basis.is_per_instance else offer.gpu_count)
+    times = 1 if offer.price_basis.is_per_instance else offer.gpu_count
+    return _usd_per_hour(offer, times=times, usd_per_unit=usd_per_unit)
 
 
-def _usd_per_hour(offer: Offer, *, times: int) -> Decimal | None:
+def _usd_per_hour(offer: Offer, *, times: int, usd_per_unit: Decimal | None) -> Decimal | None:
     """Multiply before the one division, so that a price written per GPU equals the same per instance."""
-    if offer.currency != "USD":
-        return None
     amount = offer.list_price * times
+    if offer.currency != "USD":
+        if usd_per_unit is None:
+            return None
+        amount *= usd_per_unit
     unit = offer.price_basis.value.partition("_")[2]
     if unit == "second":
         return amount * 3600
@@ -161,12 +168,12 @@ def _usd_per_hour(offer: Offer, *, times: int) -> Decimal | None:
     return amount / hours_per_basis(offer.price_basis, term_days=offer.term_days_max)
 
 
-def usd_micros_per_gpu_hour(offer: Offer) -> int | None:
+def usd_micros_per_gpu_hour(offer: Offer, *, usd_per_unit: Decimal | None = None) -> int | None:
     """Return micro-dollars for one GPU for one hour, rounded half to even, or None when not in dollars.
 
     Source of the formula: the article's table divides an instance's price by its GPUs.
     """
-    listed = usd_per_hour_as_listed(offer)
+    listed = usd_per_hour_as_listed(offer, usd_per_unit=usd_per_unit)
     if listed is None:
         return None
     per_gpu = listed / offer.gpu_count if offer.price_basis.is_per_instance else listed

@@ -58,6 +58,20 @@ class ProviderFacts:
     as_of: date
 
 
+VIA: Final = "-via-"
+"""Stands between a provider and the aggregator whose word its prices are."""
+
+
+def via(aggregator: str, provider: str) -> str:
+    """Return the provider under which an aggregator's rows about a provider are kept, apart from our own."""
+    return f"{provider}{VIA}{aggregator}"
+
+
+def aggregator_of(provider: str) -> str:
+    """Return the aggregator that a provider's rows are from, empty when we read them ourselves."""
+    return provider.partition(VIA)[2]
+
+
 @cache
 def load_providers() -> Mapping[str, ProviderFacts]:
     """Return the providers of the packaged file under their id, in file order, read once per process.

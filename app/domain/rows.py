@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.domain.cadence import Freshness, freshness, read_every
 from app.domain.offers import ServiceKind, pair_key
+from app.domain.providers import aggregator_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,8 @@ class Flag(StrEnum):
     MANAGED = "managed"
     SLICE = "slice"
     UNKNOWN_ACCELERATOR = "unknown_accelerator"
+    CONVERTED = "converted"
+    AGGREGATOR = "aggregator"
 
 
 FLAG_MEANINGS: Final = {
@@ -48,6 +51,8 @@ FLAG_MEANINGS: Final = {
     Flag.MANAGED: "a managed service, not a bare machine; compare within the kind",
     Flag.SLICE: "a slice of a card, not a whole one; kept out of per-card figures",
     Flag.UNKNOWN_ACCELERATOR: "the provider's words do not name a variant we know",
+    Flag.CONVERTED: "priced in another currency; dollars by the European Central Bank's reference rate",
+    Flag.AGGREGATOR: "the word of an aggregator, not read on the provider's own page; the row names it",
 }
 
 MANAGED_KINDS: Final = frozenset({ServiceKind.DEDICATED_DEPLOYMENT, ServiceKind.SERVERLESS})
@@ -97,6 +102,8 @@ def make_row(stored: StoredOffer, catalogue: Catalogue, *, instant: datetime) ->
         Flag.MANAGED: offer.service_kind in MANAGED_KINDS,
         Flag.SLICE: offer.slice_of is not None,
         Flag.UNKNOWN_ACCELERATOR: accelerator is None and offer.slice_of is None,
+        Flag.CONVERTED: stored.rate is not None,
+        Flag.AGGREGATOR: bool(aggregator_of(offer.provider)),
     }
     return Row(stored, accelerator, tuple(flag for flag in Flag if holds.get(flag, False)))
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from sqlalchemy import and_, func, or_, select
 
 from app.domain.listing import NextPrice, StoredOffer
-from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
+from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind, usd_micros_per_gpu_hour
+from app.store.rates import rates_at
 from app.store.records import Outcome, PriceStep
 from app.store.tables import data_version as version_table
 from app.store.tables import offer, price, scrape_run
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import Column, ColumnElement, Connection, Row, Select
+
+    from app.domain.rates import Rate
 
 GOOD_OUTCOMES: Final = (Outcome.PUBLISHED.value, Outcome.UNCHANGED.value)
 """Outcomes of a run after which its provider's offers are known to be right."""
@@ -92,6 +95,7 @@ class _Context(NamedTuple):
     instant: datetime
     good: Mapping[str, datetime]
     coming: Mapping[int, NextPrice]
+    rates: Mapping[str, Rate]
     texts: dict[str, str]
 
 
@@ -166,6 +170,13 @@ def known_names(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(providers.scalars()), tuple(region for region in regions.scalars() if region)
 
 
+def count_prices(connection: Connection, ending: str) -> int:
+    """Return how many prices are stored of the providers whose id ends like this."""
+    query = select(func.count()).select_from(price.join(offer, offer.c.id == price.c.offer_id))
+    found = connection.execute(query.where(offer.c.provider.endswith(ending, autoescape=True)))
+    return int(found.scalar_one())
+
+
 def holds_at(instant: datetime) -> ColumnElement[bool]:
     """Return the test that a price's half-open interval holds the instant.
 
@@ -188,7 +199,8 @@ def _as_of(instant: datetime) -> Select[Any]:
 def _context(connection: Connection, instant: datetime, *, offer_id: int | None = None) -> _Context:
     """Return what the rows of one board share."""
     coming = _next_prices(connection, instant, offer_id=offer_id)
-    return _Context(instant, last_good_runs(connection, instant), coming, {})
+    rates = rates_at(connection, instant.date())
+    return _Context(instant, last_good_runs(connection, instant), coming, rates, {})
 
 
 def _next_prices(
@@ -233,9 +245,11 @@ def _stored_offer(row: Row[Any], *, context: _Context) -> StoredOffer:
         observed_at,
         capture_sha256,
     ) = row[_STORED_FROM:]
-    instant = context.instant
+    instant, offer, rate = context.instant, _offer(row, texts=context.texts), None
+    if micros is None and (rate := context.rates.get(offer.currency)) is not None:
+        micros = usd_micros_per_gpu_hour(offer, usd_per_unit=rate.usd_per_unit)
     return StoredOffer(
-        offer=_offer(row, texts=context.texts),
+        offer=offer,
         offer_id=offer_id,
         usd_micros_per_gpu_hour=micros,
         price_valid_from=valid_from,
@@ -245,6 +259,7 @@ def _stored_offer(row: Row[Any], *, context: _Context) -> StoredOffer:
         observed_at=observed_at,
         capture_sha256=context.texts.setdefault(capture_sha256, capture_sha256),
         next_price=context.coming.get(offer_id),
+        rate=rate,
     )
 
 

@@ -117,6 +117,12 @@ def sealed_until(connection: Connection, offer_ids: Sequence[int]) -> datetime |
     return None if day is None else last_second(date.fromisoformat(day)) + timedelta(seconds=1)
 
 
+def sealed_until_of(connection: Connection, provider: str) -> datetime | None:
+    """Return the same for all offers that a provider has ever had."""
+    first = connection.execute(select(func.min(offer.c.id)).where(offer.c.provider == provider)).scalar_one()
+    return None if first is None else sealed_until(connection, [first])
+
+
 def last_second(day: date) -> datetime:
     """Return the last second of a day in UTC, the instant that stands for the day."""
     return datetime.combine(day, time(), UTC) + timedelta(days=1, seconds=-1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from app.domain.offers import PriceBasis, PricingModel, ServiceKind
-from app.domain.providers import load_providers
+from app.domain.providers import VIA, load_providers
 from app.domain.rows import Flag
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ FLAG: Final = {
     Flag.MANAGED: "managed",
     Flag.SLICE: "slice",
     Flag.UNKNOWN_ACCELERATOR: "unknown variant",
+    Flag.CONVERTED: "converted",
+    Flag.AGGREGATOR: "aggregator",
 }
 
 FORM_FACTOR: Final = {"sxm": "SXM", "pcie": "PCIe", "nvl": "NVL", "oam": "OAM"}
@@ -71,8 +73,10 @@ def exact(value: Decimal) -> str:
 
 def provider_name(provider: str) -> str:
     """Return the provider's name as it writes it, or its id when the registry does not know it."""
-    facts = load_providers().get(provider)
-    return facts.name if facts else provider
+    own, _, aggregator = provider.partition(VIA)
+    facts = load_providers().get(own)
+    name = facts.name if facts else own
+    return f"{name} via {aggregator}" if aggregator else name
 
 
 def pricing(offer: Offer) -> str:
