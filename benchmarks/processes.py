@@ -96,7 +96,8 @@ def board(url: str) -> AbstractContextManager[Server]:
 
 def same_bytes(folder: Path) -> AbstractContextManager[Server]:
     """Run a server of the body and the headers that stand in a folder."""
-    return serving([sys.executable, "-m", "benchmarks.serve", "bytes", str(folder)])
+    command = [sys.executable, "-m", "benchmarks.serve", "bytes", str(folder)]
+    return serving(command, environment={"DATABASE_URL": "sqlite://"})
 
 
 def free_port() -> int:

@@ -12,14 +12,14 @@ from fastapi import FastAPI, Request, Response
 from starlette.routing import BaseRoute, Route
 
 from app.settings import load_settings
-from app.web.main import SecurityHeaders, create_app
+from app.web.main import create_app
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 
 def same_bytes(folder: Path) -> ASGIApp:
-    """Return an application that does nothing but answer a body with its headers, both held in memory."""
+    """Return an application that only answers a body with its headers, both held in memory."""
     body = (folder / "body").read_bytes()
     headers: dict[str, str] = json.loads((folder / "headers.json").read_text(encoding="utf-8"))
 
@@ -34,7 +34,8 @@ def same_bytes(folder: Path) -> ASGIApp:
         Route("/loop", page_on_the_loop, methods=["GET"]),
     ]
     application = FastAPI(docs_url=None, redoc_url=None, routes=routes)
-    application.add_middleware(SecurityHeaders)
+    # Whatever stands around our own pages stands around these bytes too.
+    application.user_middleware = create_app(load_settings()).user_middleware
     return application
 
 
