@@ -13,7 +13,7 @@ from app.domain.rows import Flag
 from app.store import runs, status, switches
 from app.store.records import Outcome
 from app.web import words
-from scrapers import BUNDLED, SCRAPERS
+from scrapers import SCRAPERS, inferprice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -83,7 +83,7 @@ class SourceStatus:
         """Say in words what the last good run read."""
         if self.good is None:
             return ""
-        if self.good.source in BUNDLED:
+        if self.good.source == inferprice.PROVIDER:
             return "the bundled table"
         return "its page" if self.has_source and self.good.source == self.provider else "a table"
 

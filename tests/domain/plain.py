@@ -149,6 +149,8 @@ def flags(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: da
         "managed": offer.service_kind.value in {"serverless", "dedicated_deployment"},
         "slice": offer.slice_of is not None,
         "unknown_accelerator": card_of(offer) is None and offer.slice_of is None,
+        "converted": stored.rate is not None,
+        "aggregator": "-via-" in offer.provider,
     }
     return [name for name, holds in checks.items() if holds]
 
