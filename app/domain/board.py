@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import and_, or_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 MAX_ORDERS: Final = 24
 """Sort orders kept for one board; the one made first goes first."""
 
-MAX_COUNTS: Final = 512
-"""Facet counts kept for one board, by facet and the filters they stand under."""
+MAX_COUNTS: Final = 256
+"""Facet counts kept for one board, by facets and the filters they stand under."""
 
 Filters = dict[str, tuple[tuple[Hashable, ...], int]]
 """The filters in use by name: what was asked for, and the rows it leaves."""
@@ -87,7 +87,9 @@ class Board:
     _by_id: Mapping[int, int]
     _orders: OrderedDict[tuple[object, ...], Order] = field(default_factory=OrderedDict)
     _baselines: dict[str, Mapping[PairKey, Decimal]] = field(default_factory=dict)
-    _counts: OrderedDict[tuple[object, ...], Mapping[Hashable, int]] = field(default_factory=OrderedDict)
+    _counts: OrderedDict[tuple[object, ...], dict[str, Mapping[Hashable, int]]] = field(
+        default_factory=OrderedDict
+    )
 
     def select(self, query: OfferQuery, *, everything: bool = False) -> Selection:
         """Return the rows a query asks for: those of its page, or all of them in order."""
@@ -165,19 +167,16 @@ class Board:
     def _facets(self, order: Order, filters: Filters, mask: int) -> Mapping[str, Mapping[Hashable, int]]:
         """Count each facet's values under all filters but its own; a count does not depend on the order."""
         facets: dict[str, Mapping[Hashable, int]] = {}
-        for name in FACETS:
-            # Choosing a GPU also lifts the rule that hides announced ones, so neither counts against it.
-            own = {"gpu", "announced"} if name in {"variant", "family"} else {name}
+        for own, names in _facets_by_filter(tuple(filters)):
             others = [(part, *wanted) for part, wanted in filters.items() if part not in own]
-            key = (name, *((part, values) for part, values, _ in others))
+            key = (names, *[(part, values) for part, values, _ in others])
             found = self._counts.get(key)
             if found is None:
-                whole = len(others) == len(filters)
-                rest = mask if whole else reduce(and_, (rows for _, _, rows in others), order.everything)
-                found = self._count(order, name, rest)
+                rest = reduce(and_, [rows for _, _, rows in others], order.everything) if own else mask
+                found = {name: self._count(order, name, rest) for name in names}
                 _make_room(self._counts, MAX_COUNTS)
                 self._counts[key] = found
-            facets[name] = found
+            facets |= found
         return facets
 
     def _count(self, order: Order, name: str, rest: int) -> Mapping[Hashable, int]:
@@ -205,6 +204,17 @@ def _order_key(query: OfferQuery) -> tuple[object, ...]:
     column = COLUMNS[query.sort_key]
     depends = column.depends if isinstance(column, Metric) else ()
     return (query.sort, *(getattr(query, name) for name in depends if name != "weights_gb"))
+
+
+@lru_cache(maxsize=256)
+def _facets_by_filter(used: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """Return facets by those of the used filters that do not count against them: most stand together."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name in FACETS:
+        # Choosing a GPU also lifts the rule that hides announced ones, so neither counts against it.
+        own = {"gpu", "announced"} if name in {"variant", "family"} else {name}
+        groups.setdefault(tuple(part for part in used if part in own), []).append(name)
+    return tuple((own, tuple(names)) for own, names in groups.items())
 
 
 def _make_room(kept: OrderedDict[tuple[object, ...], Any], most: int) -> None:
