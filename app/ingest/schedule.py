@@ -24,10 +24,12 @@ from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import OperationalError
 
 from app.domain.cadence import latest_slot, slots_of
+from app.ingest.rates import refresh
 from app.ingest.snapshots import seal_past_days
 from app.ingest.sources import scrape, sources
 from app.store import runs
 from app.store.session import make_engine, reading
+from scrapers import ecb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -123,11 +125,17 @@ def plan(engine: Engine, settings: Settings) -> tuple[Planned, ...]:
     def run_of(provider: str) -> Callable[[str], object]:
         return lambda slot: scrape(engine, settings, providers=[provider], clock=_now, slot=slot)
 
-    return tuple(
+    rates = Planned(
+        source=ecb.PROVIDER,
+        times_a_day=1,
+        run=lambda slot: refresh(engine, settings, slot=slot, clock=_now),
+    )
+    read = tuple(
         Planned(source=name, times_a_day=each.facts.times_a_day, run=run_of(name))
         for each in sources(settings)
         if each.is_on and (name := each.scraper.provider)
     )
+    return (*read, rates)
 
 
 def run_due(

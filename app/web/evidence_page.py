@@ -54,6 +54,7 @@ class EvidencePage:
     service: str
     source_href: str
     next_price: str
+    converted: str
     card: Accelerator | None
     rates: tuple[tuple[str, Decimal], ...]
     worked: tuple[Worked, ...]
@@ -80,6 +81,7 @@ def evidence_page(served: Served, row: Row, *, query: OfferQuery) -> EvidencePag
         service=words.SERVICE[offer.service_kind],
         source_href=words.safe_url(offer.source_url),
         next_price=_next_price(row),
+        converted=_converted(row),
         card=card,
         rates=tuple(card.dense_tflops.items()) if card else (),
         worked=tuple(
@@ -101,6 +103,15 @@ def _next_price(row: Row) -> str:
         return ""
     price = f"{coming.list_price} {coming.currency} {words.BASIS[coming.price_basis]}"
     return f"{price} from {coming.valid_from.date().isoformat()}"
+
+
+def _converted(row: Row) -> str:
+    """Return by which rate of which day a price in another currency was turned into dollars, else nothing."""
+    rate = row.stored.rate
+    if rate is None:
+        return ""
+    worth = words.exact(rate.usd_per_unit)
+    return f"1 {rate.currency} = {worth} USD, the European Central Bank's reference rate of {rate.day}"
 
 
 def _worked(metric: Metric, row: Row, view: View, query: OfferQuery) -> Worked:
@@ -149,6 +160,9 @@ def _from_printed(metric: Metric, row: Row) -> str:
         text += f" \N{DIVISION SIGN} {offer.gpu_count} GPUs"
     if for_instance and not offer.price_basis.is_per_instance and offer.gpu_count > 1:
         text += f" \N{MULTIPLICATION SIGN} {offer.gpu_count} GPUs"
+    rate = row.stored.rate
+    if rate is not None:
+        text += f" \N{MULTIPLICATION SIGN} {words.exact(rate.usd_per_unit)} USD/{rate.currency}"
     return text
 
 
