@@ -41,8 +41,8 @@ FLAG_MEANINGS: Final = {
     Flag.DEARER_PER_TBS: (
         "cheaper per hour than another variant of the same family at this provider, but dearer per TB/s"
     ),
-    Flag.STALE: "no good run has listed this offer for more than 48 hours",
-    Flag.VERY_STALE: "no good run has listed this offer for more than 7 days",
+    Flag.STALE: "no good run has listed this offer for as long as two readings take: 48 hours if daily",
+    Flag.VERY_STALE: "no good run has listed this offer for as long as seven readings take: 7 days if daily",
     Flag.ASSUMED: "the page does not name the variant; the row says why this one is assumed",
     Flag.ANNOUNCED: "announced for this date; no run has seen it as the current price yet",
     Flag.CHANGE_ANNOUNCED: "the provider has announced another price for a later date",

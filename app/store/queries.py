@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import and_, func, literal, or_, select, type_coerce
 
 from app.domain.listing import NextPrice, StoredOffer
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind, usd_micros_per_gpu_hour
@@ -13,6 +13,7 @@ from app.store.rates import rates_at
 from app.store.records import Outcome, PriceStep
 from app.store.tables import data_version as version_table
 from app.store.tables import offer, price, scrape_run
+from app.store.types import BIG_INTEGER, UtcSeconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -181,10 +182,12 @@ def holds_at(instant: datetime) -> ColumnElement[bool]:
     """Return the test that a price's half-open interval holds the instant.
 
     It is written as two searches of an index, one for open prices and one for those that ended later, so
-    that prices that ended before the instant are never looked at.
+    that prices that ended before the instant are never looked at. The second has the start in a form that no
+    index serves: by an index of starts a database would read all that began before, which is all history.
     """
     began = price.c.valid_from <= instant
-    return or_(and_(price.c.valid_to.is_(None), began), and_(price.c.valid_to > instant, began))
+    started = type_coerce(price.c.valid_from, BIG_INTEGER) + 0 <= literal(instant, UtcSeconds())
+    return or_(and_(price.c.valid_to.is_(None), began), and_(price.c.valid_to > instant, started))
 
 
 def _as_of(instant: datetime) -> Select[Any]:

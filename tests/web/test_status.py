@@ -229,6 +229,7 @@ def test_a_source_is_off_by_default_where_its_terms_are_said_to_forbid_it(databa
 def test_the_head_of_the_board_says_how_fresh_it_is(client: TestClient) -> None:
     summary = LexborHTMLParser(get(client, "/")).css_first("p.summary a")
     assert summary.attributes["href"] == "/status"
+    assert summary.parent.text().endswith("; providers: 2 fresh, 2 stale, 1 very stale")
     assert summary.text() == "2 fresh, 2 stale, 1 very stale"
     assert LexborHTMLParser(get(client, "/?as_of=2026-11-19")).css_first("p.summary a") is None
 
