@@ -124,8 +124,18 @@ def print_outcomes(outcomes: Iterable[Any]) -> None:
     from app.store.records import Outcome  # noqa: PLC0415 - keeps --help quick
 
     ended = list(outcomes)
-    rows = [[each.provider, each.outcome or "not run", each.sentence] for each in ended]
-    click.echo(text_table([("Provider", False), ("Outcome", False), ("What happened", False)], rows))
+    heads = [("Provider", False), ("Outcome", False), ("Offers", True), ("Findings", True)]
+    rows = [
+        [
+            each.provider,
+            each.outcome or "not run",
+            str(each.offers_count or "-"),
+            str(len(each.findings)),
+            each.sentence,
+        ]
+        for each in ended
+    ]
+    click.echo(text_table([*heads, ("What happened", False)], rows))
     bad = {Outcome.REFUSED, Outcome.FAILED, Outcome.QUARANTINED}
     if any(each.outcome in bad for each in ended):
         raise SystemExit(REFUSED_EXIT)
