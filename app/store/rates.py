@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def rates_at(connection: Connection, day: date) -> Mapping[str, Rate]:
     """Return the latest rate of each currency that is not after a day, and not too old for it."""
-    oldest = (day - LONGEST_USE).isoformat()
+    oldest = (max(day, date.min + LONGEST_USE) - LONGEST_USE).isoformat()
     query = (
         select(fx_rate.c.day, fx_rate.c.currency, fx_rate.c.usd_per_unit, fx_rate.c.source_url)
         .where(fx_rate.c.day <= day.isoformat(), fx_rate.c.day >= oldest)

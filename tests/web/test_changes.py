@@ -269,3 +269,9 @@ def test_a_hostile_name_is_a_text(url: str) -> None:
     assert "<script>alert" not in page
     assert "javascript:" not in page
     assert "&lt;script&gt;alert(1)" in page
+
+
+def test_the_first_day_of_all_has_nothing_before_it(client: TestClient) -> None:
+    document = client.get("/changes.json?day=0001-01-01").json()
+    assert (document["days"], document["older"]) == ([], None)
+    assert client.get("/changes?day=0001-01-01").status_code == 200
