@@ -59,7 +59,7 @@ def parse_rates(page: Page) -> tuple[Rate, ...]:
 
 
 def _root(page: Page) -> ET.Element:
-    """Return the outermost element; a document type, which can make a small file endless, is refused first."""
+    """Return the outermost element; a document type, which can blow a small file up, is refused first."""
     try:
         text = page.body.decode("utf-8")
         if "<!DOCTYPE" in text or "<!ENTITY" in text:

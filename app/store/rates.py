@@ -60,8 +60,8 @@ def keep_rates(connection: Connection, rates: Iterable[Rate], *, capture_sha256:
             "source_url": each.source_url,
             "capture_sha256": capture_sha256,
         }
-        insert = dialect_insert(fx_rate).values(row)
-        added += connection.execute(insert.on_conflict_do_nothing()).rowcount
+        insert = dialect_insert(fx_rate).values(row).on_conflict_do_nothing().returning(fx_rate.c.day)
+        added += connection.execute(insert).first() is not None
     if added:
         connection.execute(update(data_version).values(version=data_version.c.version + 1))
     return added

@@ -53,6 +53,9 @@ FLAG: Final = {
     Flag.AGGREGATOR: "aggregator",
 }
 
+_OTHER_SOURCES: Final = {"ecb": "European Central Bank"}
+"""Names of sources that are no providers."""
+
 FORM_FACTOR: Final = {"sxm": "SXM", "pcie": "PCIe", "nvl": "NVL", "oam": "OAM"}
 
 
@@ -75,7 +78,7 @@ def provider_name(provider: str) -> str:
     """Return the provider's name as it writes it, or its id when the registry does not know it."""
     own, _, aggregator = provider.partition(VIA)
     facts = load_providers().get(own)
-    name = facts.name if facts else own
+    name = facts.name if facts else _OTHER_SOURCES.get(own, own)
     return f"{name} via {aggregator}" if aggregator else name
 
 

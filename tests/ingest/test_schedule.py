@@ -56,7 +56,7 @@ def due(engine: Engine, at: datetime, *, times: int = 1, run_limit_s: float = 36
 
 def test_each_source_that_is_on_is_planned(engine: Engine, tmp_path: Path) -> None:
     planned = {each.source: each.times_a_day for each in plan(engine, Settings(home=tmp_path))}
-    assert planned == dict.fromkeys(set(SCRAPERS) - OFF, 1)
+    assert planned == dict.fromkeys([*(set(SCRAPERS) - OFF), "ecb"], 1)
     more = plan(engine, Settings(home=tmp_path, enabled_sources=("vast",)))
     assert {each.source: each.times_a_day for each in more}["vast"] == 4
 
