@@ -13,7 +13,7 @@ from app.domain.rows import Flag
 from app.store import runs, status, switches
 from app.store.records import Outcome
 from app.web import words
-from scrapers import SCRAPERS, inferprice
+from scrapers import SCRAPERS, ecb, inferprice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -146,7 +146,7 @@ def _source_status(provider: str, known: _Known) -> SourceStatus:
         provider=provider,
         name=words.provider_name(provider),
         facts=facts,
-        has_source=scraper is not None,
+        has_source=scraper is not None or provider == ecb.PROVIDER,
         is_on=is_on,
         why=why,
         good=good,
@@ -167,8 +167,10 @@ def _switched(provider: str, known: _Known) -> tuple[bool, str]:
 
     What the settings name is on; for the rest the operator's switch decides, else the default.
     """
+    if provider == ecb.PROVIDER:
+        return True, "The exchange rates, read while a price is in another currency."
     if provider not in SCRAPERS:
-        return False, "It has no source of its own: its prices came from a table."
+        return False, "It has no source of its own: its prices were imported."
     if provider in known.enabled:
         return True, "The settings of this site turn it on."
     switch, facts = known.switches.get(provider), load_providers().get(provider)

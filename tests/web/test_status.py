@@ -242,3 +242,12 @@ def test_what_is_new_shows_at_once(client: TestClient, database_url: str) -> Non
     again = client.get("/status", headers={"if-none-match": tag})
     assert again.status_code == 200
     assert "robots.txt forbids it." in again.text
+
+
+def test_the_exchange_rates_are_a_source_as_well(client: TestClient, database_url: str) -> None:
+    engine = make_engine(database_url)
+    ended(engine, "ecb", NOW, outcome=Outcome.UNCHANGED, sentence="0 new exchange rates.")
+    engine.dispose()
+    cells, below = shown(client, "ecb")
+    assert cells[:3] == ["European Central Bank", "on", "fresh"]
+    assert "The exchange rates, read while a price is in another currency." in below
