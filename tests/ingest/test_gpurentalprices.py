@@ -110,7 +110,7 @@ def test_a_move_of_the_rate_is_told_apart_and_keeps_the_price_that_is_stored(
 def test_where_rate_and_price_cannot_be_told_apart_it_is_no_move_either(
     engine: Engine, archive: Path, tmp_path: Path
 ) -> None:
-    """The H100 falls from 3.20 to 3.00 euros while the rate moves; later one card is left, telling nothing."""
+    """The H100 falls from 3.20 to 3.00 euros while the rate moves; later one card is left: no telling."""
     days = [scaleway("0.87", "3.712", "1.624"), scaleway("0.8775", "3.51", "1.638")]
     one = [[row("scaleway", "l4", usd, vram_gb=24)] for usd in (0.88, 0.89)]
     done = carried_in(engine, archive, write(tmp_path / "days", *days, *one))
