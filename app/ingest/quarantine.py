@@ -1,4 +1,4 @@
-"""Decide on offers that a check held: publish them as of when they were read, or leave them out."""
+"""Decide on offers that a check held: publish them as read when they were, or leave them out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.ingest.read import Reading
-from app.ingest.run import RunOutcome, publish_reading
+from app.ingest.run import RunOutcome, publish_reading, today
 from app.store import held as held_store
 from app.store import runs, session
 from app.store.records import Outcome, State
@@ -24,21 +24,30 @@ class QuarantineError(ValueError):
 
 
 def approve(engine: Engine, quarantine_id: int, *, because: str, now: datetime) -> RunOutcome:
-    """Publish held offers as of when they were read, and note why; a later good run makes that impossible.
+    """Publish held offers, and note why; a later good run makes that impossible.
 
-    Raises QuarantineError for a number that is not there or was decided on.
+    They count as read when they were, and hold from then on if that is today, else from today on: days that
+    are over stay as they are. What was held before them is overtaken. Raises QuarantineError for a number
+    that is not there or was decided on.
     """
     with session.writing(engine) as connection:
         held = _undecided(connection, quarantine_id)
         run_id, observed_at = held.run.run_id, held.run.observed_at or held.run.started_at
         reading = Reading(offers=held.offers, captures=held.captures)
         ended = publish_reading(
-            connection, run_id, provider=held.provider, reading=reading, observed_at=observed_at
+            connection,
+            run_id,
+            provider=held.provider,
+            reading=reading,
+            observed_at=observed_at,
+            not_before=today(now),
         )
         runs.record_findings(connection, run_id, findings=ended.findings)
         if ended.result is None:
             return replace(ended, run_id=run_id)
         held_store.decide(connection, quarantine_id, state=State.APPROVED, because=because, now=now)
+        overtaken = f"Number {quarantine_id}, read later, was approved."
+        held_store.supersede(connection, held.provider, read_by=observed_at, because=overtaken, now=now)
         sentence = f"{ended.sentence} Approved: {because}"
         runs.finish_run(
             connection,

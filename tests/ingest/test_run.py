@@ -152,7 +152,8 @@ def test_a_held_run_replaces_nothing_until_it_is_approved(engine: Engine, archiv
     approved = approve(engine, ended.quarantine_id, because="They announced it.", now=utc(3))
     assert approved.outcome is Outcome.PUBLISHED
     assert approved.result == PublishResult(new=0, changed=10, closed=0, unchanged=0)
-    assert shown(engine, 2) == doubled
+    # The day of the page is over and stays as it was; the prices hold from the day of the decision.
+    assert (shown(engine, 2), shown(engine, 3)) == (PRICES, doubled)
     latest, _ = noted(engine)
     assert (latest.outcome, latest.observed_at, latest.finished_at) == (Outcome.PUBLISHED, utc(2), utc(3))
     assert latest.sentence.endswith("Approved: They announced it.")
