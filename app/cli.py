@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from app.commands.shared import (
     now,
     prepare,
     print_findings,
-    print_outcomes,
     text_table,
 )
 from app.domain.query import REPEATED, SINGLE, QueryError, parse_query
@@ -52,18 +52,20 @@ def main(context: click.Context) -> None:
 @click.option("--port", type=click.IntRange(1, 65535), default=None, help="Port to listen on.")
 @click.pass_obj
 def serve(settings: Settings, host: str | None, port: int | None) -> None:
-    """Serve the dashboard; an embedded database is made and filled on the first start."""
+    """Serve the dashboard; on its first start an embedded database is made and filled, and kept from then."""
     import uvicorn  # noqa: PLC0415 - keeps other commands quick
 
+    from app.ingest.schedule import beside_server  # noqa: PLC0415 - same
     from app.web.main import create_app  # noqa: PLC0415 - same
 
     with database(settings) as engine:
         prepare(engine, settings)
     address, number = host or settings.host, port or settings.port
     click.echo(f"InferPrice {__version__} is at http://{address}:{number}/ (Ctrl-C ends it)", err=True)
-    uvicorn.run(
-        create_app(settings), host=address, port=number, log_level=settings.log_level, access_log=False
-    )
+    with beside_server(settings) if settings.serve_reads_sources else nullcontext():
+        uvicorn.run(
+            create_app(settings), host=address, port=number, log_level=settings.log_level, access_log=False
+        )
 
 
 @main.command(name="migrate")

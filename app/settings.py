@@ -63,6 +63,9 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=20_000_000, ge=1_000, le=1_000_000_000)
     """Largest page that is read, counted after decompression."""
 
+    scheduler: Literal["auto", "inside", "off"] = "auto"
+    """`inside`: `serve` reads the sources itself; `off`: it does not; `auto`: inside with SQLite."""
+
     run_limit_s: float = Field(default=3600.0, ge=1, le=86_400)
     """Seconds after which a run that has not ended is taken for killed, and its slot is tried once more."""
 
@@ -108,6 +111,13 @@ class Settings(BaseSettings):
         """Return the providers' keys that are set, by the name of their setting."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: key for name, key in fields.items() if isinstance(key, SecretStr) and key}
+
+    @property
+    def serve_reads_sources(self) -> bool:
+        """Tell whether `serve` keeps the board by itself; with PostgreSQL that is left to `schedule`."""
+        if self.scheduler == "auto":
+            return self.database_url.startswith("sqlite")
+        return self.scheduler == "inside"
 
     @property
     def archive(self) -> Path:

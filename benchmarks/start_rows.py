@@ -23,6 +23,7 @@ def measure(folder: Path) -> Row:
             "INFERPRICE_HOME": str(folder / f"home-{number}"),
             "DATABASE_URL": "",
             "INFERPRICE_LOG_LEVEL": "error",
+            "INFERPRICE_SCHEDULER": "off",
         }
         with serving([sys.executable, "-m", "app", "serve", "--port"], environment=home) as server:
             if b'<tr id="o' not in server.get("/").body:

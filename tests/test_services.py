@@ -107,6 +107,26 @@ def test_web_says_what_to_do_when_the_tables_are_not_there(
     assert "Traceback" not in done.stderr
 
 
+def test_a_first_start_without_a_network_shows_the_table_at_once_and_then_why_nothing_was_read(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    port, home = free_port(), tmp_path / "home"
+    del environment["DATABASE_URL"]
+    words = [sys.executable, "-m", "app", "serve", "--port", str(port)]
+    with running(words, folder=tmp_path, environment=environment) as process:
+        first = page(port, "/")
+        assert "24 of 24 offers" in first
+        ends_at = time.monotonic() + PATIENCE_S
+        while "So far none could be. The last try was at " not in (html := page(port, "/")):
+            assert time.monotonic() < ends_at
+            time.sleep(0.3)
+        assert "The sources are being read for the first time." in html
+        assert "cannot be reached" in html
+        assert "24 of 24 offers" in html
+    assert process.returncode == 0
+    assert (home / "inferprice.db").exists()
+
+
 def test_a_wheel_serves_a_page_from_another_folder(tmp_path: Path) -> None:
     """The wheel's files alone, away from the checkout; what it depends on comes from this environment."""
     build = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
@@ -118,6 +138,7 @@ def test_a_wheel_serves_a_page_from_another_folder(tmp_path: Path) -> None:
         "PYTHONPATH": str(tmp_path / "site"),
         "PYTHONSAFEPATH": "1",
         "INFERPRICE_HOME": str(tmp_path / "home"),
+        "INFERPRICE_SCHEDULER": "off",
     }
     environment.pop("DATABASE_URL", None)
     words = [sys.executable, "-m", "app", "serve", "--port", str(port)]

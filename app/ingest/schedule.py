@@ -90,8 +90,24 @@ def scheduling(settings: Settings) -> Iterator[None]:
         yield
     finally:
         ended.set()
+        log.info("The scheduler ends when the source that is being read has been read.")
         scheduler.shutdown()
         engine.dispose()
+
+
+@contextmanager
+def beside_server(settings: Settings) -> Iterator[None]:
+    """Do the same beside a server, which ends on a signal and hands it on: a run has time to finish."""
+
+    def end(_number: int, _frame: object) -> None:
+        raise SystemExit(0)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        with scheduling(settings):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def make_scheduler(look: Callable[[], None], *, every_s: float = ROUND_S) -> Any:

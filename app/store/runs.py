@@ -172,6 +172,17 @@ def runs(connection: Connection, *, provider: str | None = None, limit: int = 10
     return [run_of_row(row) for row in connection.execute(query).mappings()]
 
 
+def runs_of_sources(connection: Connection, sources: Iterable[str], *, limit: int) -> list[Run]:
+    """Return the latest runs of these sources, the good ones before the others, then newest first."""
+    query = (
+        select(*RUN_COLUMNS)
+        .where(scrape_run.c.source.in_(list(sources)))
+        .order_by(scrape_run.c.outcome.in_(GOOD_OUTCOMES).is_not(True), scrape_run.c.id.desc())
+        .limit(limit)
+    )
+    return [run_of_row(row) for row in connection.execute(query).mappings()]
+
+
 def last_runs(connection: Connection) -> Mapping[str, Run]:
     """Return every provider's latest run, by provider."""
     latest = select(func.max(scrape_run.c.id)).group_by(scrape_run.c.provider)

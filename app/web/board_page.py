@@ -195,6 +195,8 @@ def _notices(served: Served, as_of: date | None) -> tuple[str, ...]:
     notices = []
     if served.outage:
         notices.append(f"The database is away. This is the board of {say.moment(served.board.instant)}.")
+    if served.notice and (as_of is None or as_of >= served.words.today):
+        notices.append(served.notice)
     if as_of is not None and as_of < served.words.today:
         notices.append(f"These are the prices of {as_of}, not today's.")
         if served.first_day is not None and as_of < served.first_day:

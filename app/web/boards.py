@@ -9,6 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from zlib import crc32
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -18,11 +19,12 @@ from app.domain.providers import load_providers
 from app.domain.query import DEFAULT_PER_PAGE, OfferQuery, Vocabulary, make_vocabulary
 from app.store import queries
 from app.store.session import reading
+from app.web.first_reading import first_reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
     from app.domain.accelerators import Catalogue
     from app.domain.board import Selection
@@ -70,6 +72,7 @@ class Served:
     """A board to answer from. `token` changes whenever an answer could; `outage` says the store is away.
 
     `newest` and `oldest` are when the offers on it were last seen, `first_day` the first day with a price.
+    `notice` says how the first reading of the sources goes, while none has been read well.
     """
 
     board: Board
@@ -80,6 +83,7 @@ class Served:
     newest: datetime | None
     oldest: datetime | None
     all_stale: bool
+    notice: str = ""
     _rendered: OrderedDict[Figures, dict[int, bytes]] = field(default_factory=OrderedDict)
     _parts: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
@@ -155,6 +159,7 @@ class BoardKeeper:
         self._current: Served | None = None
         self._key: tuple[int, str] | None = None
         self._past: OrderedDict[tuple[date, int], Served] = OrderedDict()
+        self._was_read = False
 
     @property
     def catalogue(self) -> Catalogue:
@@ -222,8 +227,10 @@ class BoardKeeper:
         with reading(self._engine) as connection:
             version = queries.data_version(connection)
             key = (version, f"{now:%Y%m%d%H}")
+            token = f"{__version__}.{version}.{key[1]}"
+            notice = self._first_reading(connection)
             if self._current is not None and self._key == key and not self._current.outage:
-                return self._current
+                return _with_notice(self._current, notice, token=token)
             stored = queries.offers_as_of(connection, now)
             providers, regions = queries.known_names(connection)
             first = queries.first_day(connection)
@@ -236,8 +243,16 @@ class BoardKeeper:
         self._key = key
         self._past.clear()
         board = build_board(stored, self._catalogue, instant=now)
-        token = f"{__version__}.{version}.{key[1]}"
-        return serve(board, words, token=token, first_day=first.date() if first else None)
+        served = serve(board, words, token=token, first_day=first.date() if first else None)
+        return _with_notice(served, notice, token=token)
+
+    def _first_reading(self, connection: Connection) -> str:
+        """Return how the first reading goes; once a source has been read well it is not asked for again."""
+        if self._was_read:
+            return ""
+        notice = first_reading(connection)
+        self._was_read = notice is None
+        return notice or ""
 
     def _load_past(self, day: date, version: int, current: Served) -> Served:
         instant = last_second_of(day)
@@ -250,6 +265,14 @@ class BoardKeeper:
         # The page of a past day also names today, the last day that can be asked for.
         token = f"{__version__}.{version}.{day:%Y%m%d}.{current.words.today:%Y%m%d}"
         return serve(board, current.words, token=token, first_day=current.first_day)
+
+
+def _with_notice(served: Served, notice: str, *, token: str) -> Served:
+    """Return a board that says this; its rows are the same, its token and the parts of its pages are not."""
+    if served.notice == notice:
+        return served
+    own = f"{token}.{crc32(notice.encode()):08x}" if notice else token
+    return replace(served, token=own, notice=notice, _parts=OrderedDict())
 
 
 def _in_outage(served: Served | None, day: date) -> Served:
