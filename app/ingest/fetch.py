@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -133,6 +134,8 @@ class Fetcher:
         except httpx.TimeoutException:
             raise PassingError("too_slow", f"{url} did not answer in time.") from None
         except (httpx.RequestError, httpx.InvalidURL) as error:
+            if _is_untrusted(error):
+                raise FetchError("untrusted", f"{url} cannot prove who it is: {error}.") from None
             raise PassingError("no_connection", f"{url} cannot be reached: {error}.") from None
         finally:
             self.free_at_s[urlsplit(url).netloc] = time.monotonic() + self._delay_s(url)
@@ -242,6 +245,15 @@ def _passing(answer: Fetched, code: str, sentence: str) -> PassingError:
     error = PassingError(code, sentence, status=answer.status)
     error.after_s = seconds_to_wait(answer.headers.get("retry-after", ""), answer.fetched_at)
     return error
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    """Tell whether a certificate is behind an error: asking again does not make it a better one."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def seconds_to_wait(retry_after: str, now: datetime) -> float | None:

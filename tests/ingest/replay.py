@@ -135,9 +135,9 @@ def content_type_of(url: str) -> str:
 
 
 @contextmanager
-def replaying(*, whole: bool = False) -> Iterator[Replay]:
+def replaying(*, whole: bool = False, kind: type[Handler] = Handler) -> Iterator[Replay]:
     """Run the server with every source's pages, ours or (`whole`) those of ../shared where there are any."""
-    with serving() as host:
+    with serving(kind) as host:
         replay = Replay(host=host)
         for provider, scraper in SCRAPERS.items():
             files = [CAPTURES / name for name in FILES[provider]]

@@ -116,9 +116,9 @@ def silent(for_s: float) -> Reply:
 
 
 @contextmanager
-def serving() -> Iterator[Host]:
+def serving(kind: type[Handler] = Handler) -> Iterator[Host]:
     """Run a server for as long as the block lasts."""
-    handler = type("OneHostHandler", (Handler,), {})
+    handler = type("OneHostHandler", (kind,), {})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         host = Host(url=f"http://127.0.0.1:{server.server_port}")
         handler.host = host  # type: ignore[attr-defined] - the class is made one line above
