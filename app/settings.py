@@ -107,7 +107,7 @@ class Settings(BaseSettings):
         """Return the database's address; the embedded one when none is set."""
         return self.database_address or f"sqlite:///{self.home / 'inferprice.db'}"
 
-    def keys(self) -> dict[str, SecretStr]:
+    def provider_keys(self) -> dict[str, SecretStr]:
         """Return the providers' keys that are set, by the name of their setting."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: key for name, key in fields.items() if isinstance(key, SecretStr) and key}

@@ -55,7 +55,7 @@ def named(offer: Offer) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def about(offer: Offer, code: str, sentence: str, **evidence: object) -> Finding:
+def about(offer: Offer, code: str, *, sentence: str, **evidence: object) -> Finding:
     """Return a finding about one offer, with its price as printed and the text it was read from."""
     printed = f"{offer.list_price:f} {offer.currency} {offer.price_basis.value}"
     return hold(code, sentence, printed=printed, fragment=offer.fragment, **evidence)

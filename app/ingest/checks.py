@@ -96,7 +96,9 @@ def check_above_zero(checked: Checked) -> Iterator[Finding]:
     """Hold a price of nothing: zero on a page means not sold, or not read."""
     for offer in checked.offers:
         if offer.list_price <= 0:
-            yield about(offer, "price_not_above_zero", f"The price of {named(offer)} is {offer.list_price}.")
+            yield about(
+                offer, "price_not_above_zero", sentence=f"The price of {named(offer)} is {offer.list_price}."
+            )
 
 
 def check_band(checked: Checked) -> Iterator[Finding]:
@@ -112,7 +114,7 @@ def check_band(checked: Checked) -> Iterator[Finding]:
         yield about(
             offer,
             "price_outside_band",
-            f"{named(offer)} comes to {price:f} USD per GPU-hour, outside {band[0]} to {band[1]}.",
+            sentence=f"{named(offer)} comes to {price:f} USD per GPU-hour, outside {band[0]} to {band[1]}.",
             usd_per_gpu_hour=price,
         )
 
@@ -147,7 +149,7 @@ def check_total(checked: Checked) -> Iterator[Finding]:
             yield about(
                 one,
                 "total_not_count_times_price",
-                f"{named(one)} costs {total:f} USD an hour, and {summed:f} by its price per GPU.",
+                sentence=f"{named(one)} costs {total:f} USD an hour, and {summed:f} by its price per GPU.",
             )
 
 
@@ -167,7 +169,7 @@ def check_discounts(checked: Checked) -> Iterator[Finding]:
             yield about(
                 offer,
                 f"{offer.pricing_model.value}_above_on_demand",
-                f"{named(offer)} costs {price:f} USD per GPU-hour, on demand {max(on_demand):f}.",
+                sentence=f"{named(offer)} costs {price:f} USD per GPU-hour, on demand {max(on_demand):f}.",
             )
 
 
@@ -181,7 +183,7 @@ def check_memory(checked: Checked) -> Iterator[Finding]:
             yield about(
                 offer,
                 "memory_not_of_accelerator",
-                f"{named(offer)} is said to have {size:f} GB, which {variants[0].name} has not.",
+                sentence=f"{named(offer)} is said to have {size:f} GB, which {variants[0].name} has not.",
             )
 
 
@@ -192,7 +194,7 @@ def check_names(checked: Checked) -> Iterator[Finding]:
             yield about(
                 offer,
                 "no_accelerator_name",
-                f"{named(offer)} names its GPU only '{offer.accelerator_as_written}'.",
+                sentence=f"{named(offer)} names its GPU only '{offer.accelerator_as_written}'.",
             )
 
 

@@ -104,18 +104,39 @@ def _moved(before: Offer, offer: Offer, move: Decimal) -> Finding:
 def _check_medians(checked: Checked) -> Iterator[Finding]:
     """Hold a marketplace where an accelerator's median moved too far; few offers make no median."""
     before, now = _prices(checked.previous), _prices(checked.offers)
+    moved = False
     for accelerator, prices in now.items():
         old = before.get(accelerator, [])
         if min(len(old), len(prices)) < MEDIAN_NEEDS:
             continue
         move = median(prices) / median(old) - 1
         if abs(move) > LARGEST_MOVE:
+            moved = True
             yield hold(
                 "median_moved",
                 f"The median price of {accelerator} moved by {move:+.0%} since the last good run.",
                 was=f"{median(old)} USD over {len(old)} offers",
                 now=f"{median(prices)} USD over {len(prices)} offers",
             )
+    if not moved:
+        yield from _check_whole_market(checked)
+
+
+def _check_whole_market(checked: Checked) -> Iterator[Finding]:
+    """Hold a marketplace whose prices moved together: another unit, or totals taken for prices of one GPU.
+
+    A single card's median may rise by half in a day and be right (providers.md, traps, 14); not all of them.
+    """
+    now = {offer_key(offer): offer for offer in checked.offers}
+    pairs = ((before, now.get(offer_key(before))) for before in checked.previous)
+    moves = [move for before, offer in pairs if offer and (move := _move(before, offer)) is not None]
+    if len(moves) >= MEDIAN_NEEDS and abs(median(moves)) > LARGEST_MOVE:
+        yield hold(
+            "market_moved",
+            f"The prices of {len(moves)} offers moved by {median(moves):+.0%} in the middle.",
+            smallest=f"{min(moves):+.0%}",
+            largest=f"{max(moves):+.0%}",
+        )
 
 
 def _prices(offers: Sequence[Offer]) -> Mapping[str, list[Decimal]]:

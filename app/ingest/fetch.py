@@ -214,7 +214,7 @@ def limits_of(settings: Settings) -> Limits:
 
 def keys_of(settings: Settings) -> Mapping[str, str]:
     """Return the keys that are set, by the name of their setting."""
-    return {name: key.get_secret_value() for name, key in settings.keys().items()}
+    return {name: key.get_secret_value() for name, key in settings.provider_keys().items()}
 
 
 def product(limits: Limits) -> str:

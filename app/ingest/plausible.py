@@ -49,7 +49,7 @@ def check_other_family(checked: Checked) -> Iterator[Finding]:
             yield about(
                 offer,
                 "names_another_gpu",
-                f"{named(offer)} was taken for {offer.family} and names {', '.join(sorted(said))}.",
+                sentence=f"{named(offer)} was taken for {offer.family} and names {', '.join(sorted(said))}.",
             )
 
 

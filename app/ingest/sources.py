@@ -6,7 +6,6 @@ import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -189,7 +188,9 @@ def _scrape_one(
         answers=answers,
         run_id=run_id,
         now=clock(),
-        compared=partial(compare_surface, asking, ALTERNATIVES.get(provider), run_id=run_id),
+        compared=lambda offers: compare_surface(
+            asking, ALTERNATIVES.get(provider), offers=offers, run_id=run_id
+        ),
     )
 
 

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def compare_surface(
-    asking: Asking, other: Scraper | None, offers: Sequence[Offer], *, run_id: int
+    asking: Asking, other: Scraper | None, *, offers: Sequence[Offer], run_id: int
 ) -> tuple[Finding, ...]:
     """Ask the other surface and return where it disagrees; nothing when there is none, or its key is not set.
 

@@ -36,6 +36,7 @@ class Fault:
     outcome: str
     said: str
     outcome_for_json: str = ""
+    is_of_robots: bool = False
 
     def outcome_of(self, body: bytes) -> str:
         """Return how the run ends at a host whose good page is this one."""
@@ -143,6 +144,21 @@ FAULTS = (
     # JSON says by its first bytes which Unicode it is in, so it is read as what it is.
     Fault("UTF-16 sent as UTF-8", always(in_utf_16), "refused", "", outcome_for_json="unchanged"),
     Fault("a wrong charset", always(in_another_charset), "refused", ""),
+    Fault(
+        "robots.txt disallows",
+        one(status(200, b"User-agent: *\nDisallow: /")),
+        "refused",
+        "disallows",
+        is_of_robots=True,
+    ),
+    Fault(
+        "robots.txt answers 503",
+        one(status(503)),
+        "failed",
+        "so nothing may be fetched now",
+        is_of_robots=True,
+    ),
+    Fault("robots.txt answers 404", one(status(404)), "unchanged", "0 changed", is_of_robots=True),
     Fault("our key said back in the page", one(echo), "refused", "repeats a key of ours"),
     Fault("our key said back in a redirect", one(echo_in_redirect), "refused", "repeats a key of ours"),
 )

@@ -1,5 +1,6 @@
 """Each check both ways: what it holds, and the nearest thing it lets pass."""
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -239,6 +240,20 @@ def test_four_sellers_make_no_median() -> None:
     before, now = a_hundred(list_price="1.00"), a_hundred(list_price="2.00")
     assert codes(*now[:4], kind=MARKETPLACE, previous=before[:4]) == []
     assert codes(*now[:5], kind=MARKETPLACE, previous=before[:5]) == ["median_moved"]
+
+
+def test_statistics_of_a_market_may_not_all_jump_at_once() -> None:
+    """A marketplace is published as lowest and median ask per card: one row each, too few for a median."""
+    cards = [("h100", "h100-sxm"), ("h200", "h200-sxm"), ("b200", "b200-sxm"), ("l4", "l4"), ("t4", "t4")]
+    before = tuple(
+        h100("1.00", sku=variant, family=family, accelerator=variant, accelerator_as_written=variant)
+        for family, variant in cards
+    )
+    now = tuple(replace(each, list_price=Decimal("1.41")) for each in before)
+    assert codes(*now, kind=MARKETPLACE, previous=before) == ["market_moved"]
+    # One card's median rose by 58 % in a day of October 2026, and was real.
+    assert codes(now[0], now[1], *before[2:], kind=MARKETPLACE, previous=before) == []
+    assert codes(*now[:4], kind=MARKETPLACE, previous=before[:4]) == []
 
 
 def test_sellers_come_and_go_but_not_half_of_them() -> None:

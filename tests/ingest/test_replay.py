@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import stamina
@@ -250,7 +251,11 @@ def stage(board: Board, replay: Replay, provider: str, *, fault: Fault) -> None:
         board.scrape(provider)
         assert board.outcomes()[provider] == "published"
         replay.pages[url] = newer
-    replay.answer(url, *replies)
+    replay.answer(robots_of(url) if fault.is_of_robots else url, *replies)
+
+
+def robots_of(url: str) -> str:
+    return f"https://{urlsplit(url).hostname}/robots.txt"
 
 
 def test_every_fault_leaves_the_board_as_it_was(
@@ -311,6 +316,7 @@ def faulted(board: Board, replay: Replay, provider: str, *, fault: Fault) -> lis
     status_text = board.run("status").stdout
     assert board.sentence(provider) in status_text
     replay.restore(FAULTY[provider])
+    replay.answer(robots_of(FAULTY[provider]), status(404))
     board.scrape(provider)
     assert board.outcomes()[provider] == "unchanged", where
     return [provider, fault.name, expected, "stay", "unchanged", board_sentence(status_text, provider)]
