@@ -117,6 +117,30 @@ def contexts() -> tuple[str, ...]:
     return tuple(_aliases())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """One name with the contexts that use it, and the cards it may mean: several when it leaves that open."""
+
+    name: str
+    contexts: tuple[str, ...]
+    parts: tuple[str, ...]
+
+
+def names_for(accelerator: str) -> tuple[Name, ...]:
+    """Return the names of whole cards that mean this one or may mean it, those that mean only it first."""
+    found: dict[tuple[str, tuple[str, ...]], Name] = {}
+    for context, of_context in _aliases().items():
+        for alias in of_context.values():
+            if alias.kind == "slice" or accelerator not in alias.parts:
+                continue
+            key = (_key(alias.name), alias.parts)
+            before = found.get(key)
+            contexts_so_far = before.contexts if before else ()
+            name = before.name if before else alias.name
+            found[key] = Name(name=name, contexts=(*contexts_so_far, context), parts=alias.parts)
+    return tuple(sorted(found.values(), key=lambda name: (len(name.parts) > 1, name.name.casefold())))
+
+
 def _decide(alias: _Alias, memory_gb: Decimal | None, socket: str | None) -> Resolution:
     """Narrow the candidates by memory, then by socket; one left is the answer."""
     left = alias.parts

@@ -18,7 +18,7 @@ from app.domain.accelerators import load_catalogue
 from app.domain.query import QueryError
 from app.paths import static_dir
 from app.store.session import make_engine
-from app.web import api, changes_page, more_api, pages, status_page
+from app.web import api, changes_page, more_api, more_pages, pages, status_page
 from app.web.boards import BoardKeeper, NoBoardError
 from app.web.observability import RequestTimes, SourceFigures
 from app.web.shared import Shared
@@ -76,6 +76,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
             Route("/docs", pages.api_page, methods=["GET"]),
             Route("/changes", changes_page.changes, methods=["GET"]),
             Route("/status", status_page.status, methods=["GET"]),
+            *more_pages.PAGES,
         ],
     )
     shared = application.state.shared = Shared(
@@ -89,6 +90,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
     shared.registry.register(SourceFigures(shared))
     application.include_router(api.router)
     application.include_router(more_api.router)
+    application.include_router(more_pages.router)
     application.mount("/static", BrowserFiles(static_dir()), name="static")
     application.add_exception_handler(QueryError, _on_query_error)
     application.add_exception_handler(NoBoardError, _on_no_board)

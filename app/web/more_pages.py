@@ -1,0 +1,78 @@
+"""The addresses of pages about cards, providers, history, charts and method, and of their twins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from starlette.routing import Route
+
+from app.web import gpu_pages
+from app.web.api import JSON, REFUSALS
+from app.web.parameters import PARAMETERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+PAGES: Final = [
+    Route("/gpus", gpu_pages.gpus, methods=["GET"]),
+]
+
+router = APIRouter()
+
+_OBJECT: Final[dict[str, Any]] = {"type": "object"}
+_TEXT: Final[dict[str, Any]] = {"type": "string"}
+CSV: Final = "text/csv"
+
+
+def _of_board(names: Collection[str]) -> list[dict[str, Any]]:
+    """Return the parameters of the board with these names."""
+    return [each for each in PARAMETERS if each["name"] in names]
+
+
+def _twin(
+    path: str,
+    endpoint: Callable[[Request], Response],
+    *,
+    summary: str,
+    media_type: str,
+    parameters: list[dict[str, Any]],
+) -> None:
+    """Register what programs ask for, with its place in the OpenAPI document."""
+    schema = _OBJECT if media_type == JSON else _TEXT
+
+    def answer(request: Request) -> Response:
+        return endpoint(request)
+
+    answers: dict[int | str, dict[str, Any]] = {
+        200: {"description": summary, "content": {media_type: {"schema": schema}}},
+        **REFUSALS,
+    }
+    router.add_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
+    router.add_api_route(
+        path,
+        answer,
+        methods=["GET"],
+        response_class=Response,
+        operation_id=path.strip("/").replace("/", "_").replace(".", "_"),
+        summary=summary,
+        responses=answers,
+        openapi_extra={"parameters": parameters},
+    )
+
+
+_twin(
+    "/gpus.json",
+    gpu_pages.gpus_json,
+    summary="Every accelerator with its figures, their sources, and its cheapest on-demand price, as JSON",
+    media_type=JSON,
+    parameters=_of_board(gpu_pages.NAMES),
+)
+_twin(
+    "/gpus.csv",
+    gpu_pages.gpus_csv,
+    summary="Every accelerator with its figures and its cheapest on-demand price, as CSV",
+    media_type=CSV,
+    parameters=_of_board(gpu_pages.NAMES),
+)
