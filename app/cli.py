@@ -193,7 +193,7 @@ def parse(provider: str, file: Path, *, url: str | None, fetched_at: str | None,
 @main.command()
 @click.pass_obj
 def schedule(settings: Settings) -> None:
-    """Read every source that is on once a day, until stopped; any number of these may run."""
+    """Read every source that is on when its time comes, until stopped; any number of these may run."""
     from app.ingest.schedule import run_scheduler  # noqa: PLC0415 - keeps --help quick
 
     with database(settings) as engine:

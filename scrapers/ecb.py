@@ -54,7 +54,7 @@ def parse_rates(page: Page) -> tuple[Rate, ...]:
         if cube.tag != _CUBE or day in seen:
             raise ParseError("not_rates", "A day of the file is no day, or stands twice.", day=day)
         seen.add(day)
-        rates += _of_day(cube, _day(day), page.url)
+        rates += _of_day(cube, _day(day), url=page.url)
     return tuple(rates)
 
 
@@ -69,7 +69,7 @@ def _root(page: Page) -> ET.Element:
         raise ParseError("not_xml", "The file is not XML in UTF-8.", error=str(error)) from None
 
 
-def _of_day(cube: ET.Element, day: date, url: str) -> Iterator[Rate]:
+def _of_day(cube: ET.Element, day: date, *, url: str) -> Iterator[Rate]:
     """Yield the rates of one day."""
     per_euro: dict[str, Decimal] = {}
     for each in cube:

@@ -85,7 +85,7 @@ def import_folder(engine: Engine, archive: Path, folder: Path, *, now: datetime)
     with session.writing(engine) as connection:
         for page in sorted(pages, key=lambda page: page.fetched_at):
             store_body(archive, page.body)
-            _import_day(connection, page, done, before=before, now=now)
+            _import_day(connection, page, done=done, before=before, now=now)
         done.days, done.price_rows = len(pages), queries.count_prices(connection, via(PROVIDER, ""))
     return done
 
@@ -103,7 +103,7 @@ def _page(path: Path) -> Page:
 
 
 def _import_day(
-    connection: Connection, page: Page, done: Imported, *, before: Mapping[str, _Before], now: datetime
+    connection: Connection, page: Page, *, done: Imported, before: Mapping[str, _Before], now: datetime
 ) -> None:
     """Carry in one day, provider by provider; a file whose rows are not understood ends the import."""
     try:
@@ -115,14 +115,14 @@ def _import_day(
     for offer in parsed.offers:
         by_provider[offer.provider].append(offer)
     for provider, offers in by_provider.items():
-        stored, unclear = _without_rate(provider, offers, before[provider], done)
+        stored, unclear = _without_rate(provider, offers, before=before[provider], done=done)
         about = tuple(each for each in parsed.findings if each.evidence.get("provider") == provider)
-        run = _Run(provider, page, tuple(stored), about, now)
-        moved = _publish(connection, run, done)
+        run = _Run(provider=provider, page=page, offers=tuple(stored), findings=about, now=now)
+        moved = _publish(connection, run, done=done)
         (done.unclear if unclear else done.moves)[provider] += moved
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
     """One provider's part of one day."""
 
@@ -133,7 +133,7 @@ class _Run:
     now: datetime
 
 
-def _publish(connection: Connection, run: _Run, done: Imported) -> int:
+def _publish(connection: Connection, run: _Run, *, done: Imported) -> int:
     """Publish one provider's part in a run of its own; return how many offers changed their price."""
     slot = f"{run.page.fetched_at:%Y-%m-%d} {run.provider}"
     run_id = runs.claim_slot(connection, source=PROVIDER, slot=slot, provider=run.provider, now=run.now)
@@ -149,7 +149,7 @@ def _publish(connection: Connection, run: _Run, done: Imported) -> int:
         size_bytes=len(run.page.body),
     )
     runs.record_capture(connection, run_id, answer=capture)
-    ended = _settle(connection, run_id, run, sha256=capture.sha256)
+    ended = _settle(connection, run, run_id=run_id, sha256=capture.sha256)
     if ended.outcome is Outcome.REFUSED:
         done.left_out.append(f"{slot}: {ended.sentence}")
     done.offers[run.provider] = len(run.offers)
@@ -166,7 +166,7 @@ def _publish(connection: Connection, run: _Run, done: Imported) -> int:
     return ended.result.changed if ended.result else 0
 
 
-def _settle(connection: Connection, run_id: int, run: _Run, *, sha256: str) -> RunOutcome:
+def _settle(connection: Connection, run: _Run, *, run_id: int, sha256: str) -> RunOutcome:
     """Publish what passes the checks; the rest is refused and not held, since nobody reviews days gone by."""
     findings = check_offers(run.offers, EXPECT, kind=MARKETPLACE)
     until = sealed_until_of(connection, run.provider)
@@ -184,7 +184,7 @@ def _settle(connection: Connection, run_id: int, run: _Run, *, sha256: str) -> R
 
 
 def _without_rate(
-    provider: str, offers: Sequence[Offer], before: _Before, done: Imported
+    provider: str, offers: Sequence[Offer], *, before: _Before, done: Imported
 ) -> tuple[list[Offer], bool]:
     """Return the offers as they are to be stored, and whether list price and rate cannot be told apart."""
     printed = {offer_key(offer): offer.list_price for offer in offers}

@@ -56,11 +56,11 @@ def refresh(
             answer = asking.fetch(LAST_90_DAYS if is_short else DAILY, hosts=HOSTS)
         except FetchError as error:
             finding = hold(error.code, str(error), **error.evidence)
-            return _end(engine, run_id, Outcome.FAILED, finding=finding, now=clock())
-    return _keep(engine, settings, run_id, answer=answer, now=clock())
+            return _end(engine, run_id, outcome=Outcome.FAILED, finding=finding, now=clock())
+    return _keep(engine, settings, run_id=run_id, answer=answer, now=clock())
 
 
-def _keep(engine: Engine, settings: Settings, run_id: int, *, answer: Fetched, now: datetime) -> RunOutcome:
+def _keep(engine: Engine, settings: Settings, *, run_id: int, answer: Fetched, now: datetime) -> RunOutcome:
     """Archive the file, read it, and store the rates of days that have none."""
     capture = Capture(
         sha256=store_body(settings.archive, answer.body),
@@ -77,7 +77,7 @@ def _keep(engine: Engine, settings: Settings, run_id: int, *, answer: Fetched, n
         rates = parse_rates(Page(url=answer.url, body=answer.body, fetched_at=answer.fetched_at))
     except ParseError as error:
         finding = hold(error.code, str(error), **error.evidence)
-        return _end(engine, run_id, Outcome.REFUSED, finding=finding, now=now)
+        return _end(engine, run_id, outcome=Outcome.REFUSED, finding=finding, now=now)
     with session.writing(engine) as connection:
         added = store.keep_rates(connection, rates, capture_sha256=capture.sha256)
         sentence = f"{added} new exchange rates; the latest are of {max(rate.day for rate in rates)}."
@@ -88,7 +88,7 @@ def _keep(engine: Engine, settings: Settings, run_id: int, *, answer: Fetched, n
     return RunOutcome(provider=PROVIDER, outcome=outcome, sentence=sentence, run_id=run_id)
 
 
-def _end(engine: Engine, run_id: int, outcome: Outcome, *, finding: Finding, now: datetime) -> RunOutcome:
+def _end(engine: Engine, run_id: int, *, outcome: Outcome, finding: Finding, now: datetime) -> RunOutcome:
     """Note that there are no new rates, and why; the ones before stay in use until they are too old."""
     sentence = f"No exchange rates were read, and the last ones stay in use: {finding.sentence}"
     with session.writing(engine) as connection:
