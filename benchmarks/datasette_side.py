@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from benchmarks.processes import Server
 
-DATASETTE: Final = f"JSON page of 100 rows, 4 GPUs ranked by $/TB/s, against datasette {PINS['datasette']}"
+DATASETTE: Final = f"JSON page of 100 rows, 5 GPUs ranked by $/TB/s, against datasette {PINS['datasette']}"
 
 _SQL: Final = """
 WITH card(id, bandwidth_tb_s) AS (VALUES {cards})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from random import Random
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
@@ -36,10 +37,10 @@ def unseen_questions() -> Iterator[str]:
 
 
 def gpu_sets(size: int) -> Iterator[tuple[str, ...]]:
-    """Yield so many GPUs, no set of them twice: what other programs are asked too."""
+    """Yield so many GPUs until every set of them came once: what other programs are asked too."""
     random = Random(SEED)  # noqa: S311 - as above
     ids, seen = [card.id for card in cards()], set()
-    while True:
+    while len(seen) < comb(len(ids), size):
         gpus = tuple(random.sample(ids, size))
         if frozenset(gpus) not in seen:
             seen.add(frozenset(gpus))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchmarks.processes import Server
 
 ROUNDS: Final = 5
-WARM_UP_S: Final = 1.0
+WARM_UP_S: Final = 3.0
 SECONDS: Final = 2.0
 MOST_A_SECOND: Final = 8_000
 """Paths kept ready for a second of load: more than any server here can answer."""
@@ -103,7 +103,7 @@ def _check(servers: Servers) -> None:
             if rows != 100:
                 raise WrongAnswerError(f"the page of {question} has {rows} rows")
     if servers.datasette is not None:
-        for gpus in islice(gpu_sets(4), 3):
+        for gpus in islice(gpu_sets(5), 3):
             ours = json.loads(servers.few.get(_json_path(gpus)).body)["rows"]
             if len(ours) != 100 or ours[0]["sku"] != first_sku(servers.datasette, gpus):
                 raise WrongAnswerError(f"datasette and we rank different offers first for {gpus}")
@@ -116,7 +116,7 @@ def _json_path(gpus: Sequence[str]) -> str:
 def _rates(servers: Servers) -> dict[str, float]:
     """Return the median requests a second of each side; the sides take turns in every round."""
     unseen = [(f"/?{question}" for question in islice(unseen_questions(), 10 + n, None, 3)) for n in range(3)]
-    ours, theirs = islice(gpu_sets(4), 10, None), islice(gpu_sets(4), 10, None)
+    ours, theirs = islice(gpu_sets(5), 10, None), islice(gpu_sets(5), 10, None)
     sides = {
         "bytes": Side(servers.memory, "/"),
         "bytes on the loop": Side(servers.memory, "/loop"),
@@ -163,7 +163,7 @@ def _notes(rates: Mapping[str, float]) -> list[str]:
   answered before. The board's own orders and rendered rows are warm, as they are after some minutes.""",
         f"""Asked for brotli, as browsers ask, unseen pages of 5,000 offers come {compressed:,.0f}
   times a second: compressing takes longer than all the rest and has a thread of its own.""",
-        "JSON: every request asks for four GPUs that were not asked for together before, on either side.",
+        "JSON: every request asks for five GPUs that were not asked for together before, on either side.",
     ]
 
 
