@@ -43,6 +43,8 @@ def main(context: click.Context) -> None:
     except SettingsError as error:
         raise UnusableSetting(str(error)) from error
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    # A retry is no news; what comes of the last one is logged by us.
+    logging.getLogger("stamina").setLevel(logging.ERROR)
     for name in ("app", "scrapers"):
         logging.getLogger(name).setLevel(context.obj.log_level.upper())
 
