@@ -32,6 +32,6 @@ def first_reading(connection: Connection) -> str | None:
     if len(ended) < len(runs):
         return f"{BEING_READ} So far none could be. {last}"
     return (
-        f"No source could be read yet. {last} The status page has the others, and the command inferprice scrape tries "
-        "again."
+        f"No source could be read yet. {last} The status page has the others, and the command "
+        "inferprice scrape tries again."
     )
