@@ -8,8 +8,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.routing import Route
 
-from app.web import gpu_pages
+from app.domain.offers import PricingModel
+from app.web import gpu_pages, history_page
 from app.web.api import JSON, REFUSALS
+from app.web.history_query import DAYS, PRICED
 from app.web.parameters import PARAMETERS
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 PAGES: Final = [
     Route("/gpus", gpu_pages.gpus, methods=["GET"]),
+    Route("/history", history_page.history, methods=["GET"]),
 ]
 
 router = APIRouter()
@@ -76,3 +79,33 @@ _twin(
     media_type=CSV,
     parameters=_of_board(gpu_pages.NAMES),
 )
+
+
+def _single(name: str, about: str, *, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "description": about, "schema": schema}
+
+
+_DAY: Final[dict[str, Any]] = {"type": "string", "format": "date"}
+_HISTORY: Final = [
+    _single("gpu", "A variant, h100-sxm by default.", schema=_TEXT),
+    _single("metric", "A figure that a price gives.", schema={"type": "string", "enum": list(PRICED)}),
+    *_of_board(("precision", "weights_gb", "service")),
+    _single(
+        "pricing",
+        "How the price binds; on_demand by default.",
+        schema={"type": "string", "enum": list(PricingModel)},
+    ),
+    _single("from", f"The first day in UTC; {DAYS} days before the last by default.", schema=_DAY),
+    _single("to", "The last day in UTC; without it also what is announced.", schema=_DAY),
+]
+for _path, _endpoint, _summary, _media_type in (
+    (
+        "/history.json",
+        history_page.history_json,
+        "A card's prices over time, a line a provider, as JSON",
+        JSON,
+    ),
+    ("/history.csv", history_page.history_csv, "A card's prices over time, a line a provider, as CSV", CSV),
+    ("/figures/history.json", history_page.history_figure, "The same as a figure for plotly", JSON),
+):
+    _twin(_path, _endpoint, summary=_summary, media_type=_media_type, parameters=_HISTORY)

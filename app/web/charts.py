@@ -1,0 +1,245 @@
+"""Figures of the charts as plain dictionaries in plotly's form; the browser adds its scheme's colours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Final
+
+from app.domain.roofline import attainable_tflops, ridge_point
+from app.web import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from app.domain.accelerators import Accelerator
+    from app.domain.history import Line, Stretch
+    from app.web.history_query import History
+
+INK: Final = "ink"
+"""Stands for the colour of text, which the browser knows: black on white, or nearly white on black."""
+
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK)
+"""Okabe and Ito (2008), Color Universal Design, for the colour-blind too. Yellow is too pale on white."""
+
+SYMBOLS: Final = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star", "triangle-down")
+DASHES: Final = ("solid", "dash", "longdash", "dashdot")
+WHAT: Final = {"price": "", "min": "lowest", "median": "median", "max": "highest"}
+
+Figure = dict[str, Any]
+Styled = tuple[str, str, str]
+
+
+def styles(number: int) -> list[Styled]:
+    """Return a colour, a symbol and a dash for each of so many series; no two of the first 56 are alike."""
+    colours, symbols = cycle(COLOURS), cycle(SYMBOLS)
+    return [
+        (next(colours), next(symbols), DASHES[each // len(COLOURS) % len(DASHES)]) for each in range(number)
+    ]
+
+
+def layout(x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a layout with these axes; a legend lies below, so that nothing jumps when it is long."""
+    return {
+        "xaxis": {"automargin": True, **x},
+        "yaxis": {"automargin": True, **y},
+        "hovermode": "closest",
+        "margin": {"l": 56, "r": 16, "t": 16, "b": 48},
+        "legend": {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
+        **more,
+    }
+
+
+def series_name(line: Line) -> str:
+    """Return how a line of the history is called."""
+    what = WHAT[line.what]
+    name = words.provider_name(line.provider)
+    return f"{name}, {what}" if what else name
+
+
+def history_figure(history: History, *, unit: str) -> Figure:
+    """Return the step lines of a history: whole where read, dotted where announced, nothing in a gap."""
+    traces: list[dict[str, Any]] = []
+    for line, (colour, symbol, dash) in zip(history.lines, styles(len(history.lines)), strict=True):
+        name = series_name(line)
+        known = [each for each in line.stretches if not each.announced]
+        style = {
+            "mode": "lines+markers",
+            "hovertemplate": f"%{{x|%Y-%m-%d}}: %{{y:.3f}} {unit}<extra>{_plain(name)}</extra>",
+        }
+        line_style = {"color": colour, "shape": "hv", "width": 2}
+        marker = {"color": colour, "symbol": symbol, "size": 6}
+        common = {
+            "type": "scatter",
+            "name": _plain(name),
+            "legendgroup": f"{line.provider} {line.what}",
+            "marker": marker,
+            **style,
+        }
+        x, y = _points(known, history.figures)
+        traces.append({**common, "x": x, "y": y, "line": {**line_style, "dash": dash}, "connectgaps": False})
+        x, y = _announced(line.stretches, history.figures, now=history.now)
+        if x:
+            open_marker = {**marker, "symbol": f"{symbol}-open"}
+            traces.append(
+                {
+                    **common,
+                    "x": x,
+                    "y": y,
+                    "line": {**line_style, "dash": "dot"},
+                    "marker": open_marker,
+                    "showlegend": not known,
+                    "connectgaps": False,
+                }
+            )
+    return {
+        "data": traces,
+        "layout": layout({"type": "date"}, {"title": {"text": unit}, "rangemode": "tozero"}, showlegend=True),
+    }
+
+
+def _plain(text: str) -> str:
+    """Return a text without what plotly would read as markup or as a template."""
+    return text.replace("<", "\u2039").replace(">", "\u203a").replace("%{", "% {")
+
+
+def _points(
+    stretches: Iterable[Stretch], figures: Mapping[int, Decimal | None]
+) -> tuple[list[str | None], list[float | None]]:
+    """Return where a step line turns; None stands between two parts with a gap between them."""
+    x: list[str | None] = []
+    y: list[float | None] = []
+    ended: datetime | None = None
+    last: float | None = None
+    for each in stretches:
+        value = figures[each.usd_micros]
+        number = None if value is None else float(value)
+        if ended is not None and ended != each.starts:
+            x += [_moment(ended), None]
+            y += [last, None]
+        x.append(_moment(each.starts))
+        y.append(number)
+        ended, last = each.ends, number
+    if ended is not None:
+        x.append(_moment(ended))
+        y.append(last)
+    return x, y
+
+
+def _announced(
+    stretches: Sequence[Stretch], figures: Mapping[int, Decimal | None], *, now: datetime
+) -> tuple[list[str | None], list[float | None]]:
+    """Return the dotted parts: what is announced, with the price that stands until then before it."""
+    found: list[Stretch] = []
+    for before, each in zip([None, *stretches], stretches, strict=False):
+        if not each.announced:
+            continue
+        if before and not before.announced and before.ends >= now:
+            found.append(_until(before, each.starts))
+        found.append(each)
+    return _points(found, figures)
+
+
+def _until(before: Stretch, starts: datetime) -> Stretch:
+    """Return the wait from the end of what is known to the date of an announced price."""
+    return replace(before, starts=before.ends, ends=starts, announced=True)
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def roofline_figure(card: Accelerator) -> Figure:
+    """Return the roofline of a card: one line a precision, with its ridge point marked."""
+    ridges = [(name, ridge) for name in card.dense_tflops if (ridge := ridge_point(card, name)) is not None]
+    far = max((ridge for _, ridge in ridges), default=Decimal(1)) * 8
+    traces = []
+    for (name, ridge), (colour, symbol, dash) in zip(ridges, styles(len(ridges)), strict=True):
+        at = (Decimal(1), ridge, far)
+        rates = [attainable_tflops(card, name, ops_per_byte=each) for each in at]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name.upper(),
+                "x": [float(each) for each in at],
+                "y": [None if rate is None else float(rate) for rate in rates],
+                "line": {"color": colour, "dash": dash, "width": 2},
+                "marker": {"color": colour, "symbol": symbol, "size": [0, 10, 0]},
+                "hovertemplate": "%{x:.0f} op/byte: %{y:.1f} TFLOPS at most<extra>"
+                + name.upper()
+                + "</extra>",
+            }
+        )
+    return {
+        "data": traces,
+        "layout": layout(
+            {"type": "log", "title": {"text": "operations per byte"}},
+            {"type": "log", "title": {"text": "dense TFLOPS, at most"}},
+            showlegend=True,
+        ),
+    }
+
+
+Point = tuple[float, float, str]
+"""A point's two numbers and what it is, in words."""
+
+
+def scatter_figure(
+    groups: Mapping[str, Sequence[Point]], frontier: Sequence[Point], *, x_unit: str, y_unit: str
+) -> Figure:
+    """Return the points of each card and the efficient frontier: nothing is cheaper in both at once."""
+    traces: list[dict[str, Any]] = []
+    for (name, points), (colour, symbol, _) in zip(groups.items(), styles(len(groups)), strict=True):
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": _plain(name),
+                "x": [point[0] for point in points],
+                "y": [point[1] for point in points],
+                "text": [_plain(point[2]) for point in points],
+                "marker": {"color": colour, "symbol": symbol, "size": 9},
+                "hovertemplate": f"%{{text}}<br>%{{x:.3f}} {x_unit}<br>%{{y:.2f}} {y_unit}<extra></extra>",
+            }
+        )
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "efficient frontier",
+            "x": [point[0] for point in frontier],
+            "y": [point[1] for point in frontier],
+            "line": {"color": INK, "dash": "dash", "width": 1.5, "shape": "hv"},
+            "hoverinfo": "skip",
+        }
+    )
+    axes = ({"type": "log", "title": {"text": x_unit}}, {"type": "log", "title": {"text": y_unit}})
+    return {"data": traces, "layout": layout(*axes, showlegend=True)}
+
+
+def bars_figure(cards: Mapping[str, Mapping[str, float]], providers: Sequence[str], *, unit: str) -> Figure:
+    """Return bars of a figure by provider, one bar for each card that the provider lists."""
+    traces = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": _plain(name),
+            "y": [_plain(each) for each in providers if each in values],
+            "x": [values[each] for each in providers if each in values],
+            "marker": {"color": colour, "pattern": {"shape": pattern, "fgcolor": "rgba(255,255,255,0.55)"}},
+            "hovertemplate": f"%{{y}}: %{{x:.3f}} {unit}<extra>{_plain(name)}</extra>",
+        }
+        for (name, values), (colour, _, _), pattern in zip(
+            cards.items(), styles(len(cards)), cycle(("", "/", "\\", ".", "x")), strict=False
+        )
+    ]
+    order = {"categoryorder": "array", "categoryarray": [_plain(each) for each in reversed(providers)]}
+    return {
+        "data": traces,
+        "layout": layout(
+            {"title": {"text": unit}, "rangemode": "tozero"}, order, showlegend=True, barmode="group"
+        ),
+    }

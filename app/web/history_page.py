@@ -1,0 +1,266 @@
+"""The history of a card's prices as a page, JSON, CSV and a figure: one line a provider, gaps left open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from starlette.responses import RedirectResponse
+
+from app.domain.accelerators import PRECISIONS
+from app.domain.offers import MICROS_PER_USD, PricingModel, ServiceKind
+from app.domain.query import OfferQuery
+from app.web import charts, words
+from app.web.boards import last_second_of
+from app.web.history_query import (
+    PRICED,
+    History,
+    HistoryQuery,
+    history_link,
+    load_history,
+    read_history_query,
+)
+from app.web.kept import answer_kept, csv_of, json_of, page_of
+from app.web.render import unit
+from app.web.state import query_text, read_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from app.domain.history import Line, Stretch
+    from app.domain.metrics import Metric
+    from app.web.answers import Answer
+    from app.web.boards import Served
+
+MOST_LINES: Final = 300
+"""Stretches that the page's table shows, the latest first; CSV and JSON have all."""
+
+COLUMNS: Final = (
+    "provider",
+    "line",
+    "from",
+    "to",
+    "value",
+    "unit",
+    "usd_per_gpu_hour",
+    "announced",
+    "offer_id",
+)
+
+
+class HistoryLine(NamedTuple):
+    """One stretch of a line as the table shows it."""
+
+    provider: str
+    name: str
+    what: str
+    starts: str
+    ends: str
+    value: str
+    raw: str
+    usd: str
+    announced: bool
+    href: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPage:
+    """What the template of the history shows."""
+
+    title: str
+    query: HistoryQuery
+    history: History
+    unit: str
+    metrics: tuple[Metric, ...]
+    listed: tuple[tuple[str, str], ...]
+    others: tuple[tuple[str, str], ...]
+    lines: tuple[HistoryLine, ...]
+    left_out: int
+    notices: tuple[str, ...]
+    today: str
+    precisions: tuple[str, ...]
+    pricings: tuple[tuple[str, str], ...]
+    services: tuple[tuple[str, str], ...]
+    canonical: str
+    csv_href: str
+    json_href: str
+    figure_href: str
+    board_href: str
+
+
+def history(request: Request) -> Response:
+    """Answer the history page. A form's empty fields are redirected away, so that addresses stay short."""
+    text = query_text(request)
+    if any(not value for _, value in read_pairs(text)):
+        served = request.app.state.shared.keeper.current()
+        return RedirectResponse(history_link("/history", read_history_query(text, served.words)), 303)
+    return _answer(request, lambda served, found: page_of("history.html", page=history_page(served, found)))
+
+
+def history_json(request: Request) -> Response:
+    """Answer the lines as JSON."""
+    return _answer(request, lambda _served, found: json_of(history_document(found)))
+
+
+def history_csv(request: Request) -> Response:
+    """Answer the lines as CSV, one line a stretch."""
+
+    def make(_served: Served, found: History) -> Answer:
+        rows = [
+            [words.provider_name(line.provider), *_plain_stretch(found, line, each)]
+            for line in found.lines
+            for each in line.stretches
+        ]
+        return csv_of(f"history-{found.query.gpu}", COLUMNS, rows=rows)
+
+    return _answer(request, make)
+
+
+def history_figure(request: Request) -> Response:
+    """Answer the lines as a figure for plotly."""
+    return _answer(
+        request,
+        lambda _served, found: json_of(charts.history_figure(found, unit=unit_of(found))),
+    )
+
+
+def _answer(request: Request, make: Callable[[Served, History], Answer]) -> Response:
+    shared = request.app.state.shared
+
+    def made(served: Served, text: str) -> Answer:
+        query = read_history_query(text, served.words)
+        return make(served, load_history(shared, served, query=query))
+
+    return answer_kept(request, made)
+
+
+def unit_of(found: History) -> str:
+    """Return the unit of the history's metric with what it depends on."""
+    asked = OfferQuery(precision=found.query.precision, weights_gb=found.query.weights_gb)
+    return unit(found.metric, asked)
+
+
+def history_page(served: Served, found: History) -> HistoryPage:
+    """Work out what the page shows."""
+    query = found.query
+    on_board = {row.accelerator.id for row in served.board.rows if row.accelerator}
+    names = [(card.id, card.name) for card in served.board.catalogue.accelerators]
+    lines = table_lines(found)
+    return HistoryPage(
+        title=f"{found.card.name}: {found.metric.label.lower()} over time",
+        query=query,
+        history=found,
+        unit=unit_of(found),
+        metrics=tuple(PRICED.values()),
+        listed=tuple(pair for pair in names if pair[0] in on_board),
+        others=tuple(pair for pair in names if pair[0] not in on_board),
+        lines=tuple(lines[:MOST_LINES]),
+        left_out=max(0, len(lines) - MOST_LINES),
+        notices=tuple(_notices(found)),
+        today=served.words.today.isoformat(),
+        precisions=PRECISIONS,
+        pricings=tuple((each.value, words.PRICING[each]) for each in PricingModel),
+        services=tuple((each.value, words.SERVICE[each]) for each in ServiceKind),
+        canonical=history_link("/history", query),
+        csv_href=history_link("/history.csv", query),
+        json_href=history_link("/history.json", query),
+        figure_href=history_link("/figures/history.json", query),
+        board_href=f"/?gpu={query.gpu}",
+    )
+
+
+def _notices(found: History) -> Iterator[str]:
+    if found.other_currency:
+        who = ", ".join(words.provider_name(each) for each in found.other_currency)
+        yield f"Prices in another currency than dollars are left out: {who}."
+    if any(value is None for value in found.figures.values()):
+        yield (
+            f"No dense {found.query.precision.upper()} rate is published for the {found.card.name}, "
+            "so this figure is unknown."
+        )
+
+
+def table_lines(found: History) -> list[HistoryLine]:
+    """Return every stretch of every line, the latest first."""
+    pairs = [(line, each) for line in found.lines for each in line.stretches]
+    pairs.sort(key=lambda pair: pair[1].starts, reverse=True)
+    return [_table_line(found, line, each) for line, each in pairs]
+
+
+def _table_line(found: History, line: Line, each: Stretch) -> HistoryLine:
+    value = found.figures[each.usd_micros]
+    return HistoryLine(
+        provider=line.provider,
+        name=words.provider_name(line.provider),
+        what=charts.WHAT[line.what],
+        starts=words.moment(each.starts),
+        ends="" if each.ends >= found.now and not each.announced else words.moment(each.ends),
+        value=words.DASH if value is None else words.number(value, max(3, found.metric.decimals)),
+        raw="" if value is None else words.exact(value),
+        usd=words.number(Decimal(each.usd_micros) / MICROS_PER_USD, 3),
+        announced=each.announced,
+        href=_evidence(each, found),
+    )
+
+
+def _evidence(each: Stretch, found: History) -> str:
+    """Return the address of what stands behind a price, on a day whose board holds it; else nothing."""
+    if each.offer_id is None or each.starts > found.now:
+        return ""
+    if each.ends >= found.now:
+        return f"/offers/{each.offer_id}"
+    last = last_second_of(each.starts.date())
+    return f"/offers/{each.offer_id}?as_of={each.starts.date()}" if each.ends > last else ""
+
+
+def _plain_stretch(found: History, line: Line, each: Stretch) -> list[object]:
+    value = found.figures[each.usd_micros]
+    return [
+        line.what,
+        words.utc(each.starts),
+        words.utc(each.ends),
+        None if value is None else float(value),
+        unit_of(found),
+        each.usd_micros / MICROS_PER_USD,
+        each.announced,
+        each.offer_id,
+    ]
+
+
+def history_document(found: History) -> dict[str, Any]:
+    """Return the lines as one document for programs; a time without a stretch is one nobody read."""
+    query = found.query
+    return {
+        "gpu": query.gpu,
+        "metric": query.metric,
+        "unit": unit_of(found),
+        "pricing": query.pricing,
+        "service": list(query.service),
+        "from": found.first.isoformat(),
+        "to": query.end.isoformat() if query.end else None,
+        "not_in_dollars": list(found.other_currency),
+        "lines": [
+            {
+                "provider": line.provider,
+                "line": line.what,
+                "stretches": [_plain_dict(found, each) for each in line.stretches],
+            }
+            for line in found.lines
+        ],
+    }
+
+
+def _plain_dict(found: History, each: Stretch) -> dict[str, Any]:
+    value = found.figures[each.usd_micros]
+    return {
+        "from": words.utc(each.starts),
+        "to": words.utc(each.ends),
+        "value": None if value is None else float(value),
+        "usd_per_gpu_hour": each.usd_micros / MICROS_PER_USD,
+        "announced": each.announced,
+        "offer_id": each.offer_id,
+    }

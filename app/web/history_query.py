@@ -1,0 +1,230 @@
+"""What an address may ask of the history, and the lines that answer it, for page, JSON, CSV and chart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.domain.cadence import DAILY, MISSED_TO_STALE, read_every
+from app.domain.history import FOR_EVER, Known, figure_of_price, lines_of, window
+from app.domain.metrics import METRICS, Metric, View
+from app.domain.offers import PricingModel
+from app.domain.providers import MARKETPLACE, load_providers
+from app.domain.query import OfferQuery, QueryError, parse_query
+from app.store import history as store
+from app.store.changes import midnight
+from app.store.session import reading
+from app.web.boards import NoBoardError
+from app.web.state import joined, read_pairs
+from app.web.words import exact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from app.domain.accelerators import Accelerator
+    from app.domain.history import Line
+    from app.domain.query import Vocabulary
+    from app.web.boards import Served
+    from app.web.shared import Shared
+
+DAYS: Final = 400
+"""Days shown unless an address says otherwise."""
+
+MOST_PRICES: Final = 60_000
+"""Prices that one answer is worked out from; beyond it a shorter time has to be asked for."""
+
+DEFAULT_GPU: Final = "h100-sxm"
+NAMES: Final = ("gpu", "metric", "precision", "weights_gb", "pricing", "service", "from", "to")
+BOARD_NAMES: Final = {"gpu": "baseline", "from": "as_of", "to": "as_of"}
+"""Parameters that are read as one of the board's: a variant, a day."""
+
+PRICED: Final[Mapping[str, Metric]] = {
+    key: metric
+    for key, metric in METRICS.items()
+    if metric.unit.startswith("$") and key != "usd_per_instance_hour"
+}
+"""The metrics that a price of one card gives, and so have a history."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryQuery:
+    """One question to the history; `start` None is `DAYS` before the end, `end` None is today and beyond."""
+
+    gpu: str = DEFAULT_GPU
+    metric: str = "usd_per_gpu_hour"
+    precision: str = "fp8"
+    weights_gb: Decimal = Decimal(70)
+    pricing: str = PricingModel.ON_DEMAND.value
+    service: tuple[str, ...] = ()
+    start: date | None = None
+    end: date | None = None
+
+    def replace(self, **fields: Any) -> HistoryQuery:
+        """Return the query with some fields changed."""
+        return replace(self, **fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The lines that answer a question, and what was left out because it is not in dollars.
+
+    `figures` gives the metric for each price in micro-dollars per GPU-hour that stands in a line.
+    """
+
+    query: HistoryQuery
+    card: Accelerator
+    metric: Metric
+    lines: tuple[Line, ...]
+    figures: Mapping[int, Decimal | None]
+    other_currency: tuple[str, ...]
+    first: date
+    now: datetime
+
+
+def read_history_query(text: str, words: Vocabulary) -> HistoryQuery:
+    """Return what a query string asks of the history; raises QueryError as the board's does."""
+    asked: dict[str, list[str]] = {}
+    for name, value in read_pairs(text):
+        if name not in NAMES:
+            raise QueryError("parameter", name or value, f"use one of {', '.join(NAMES)}")
+        if value.strip():
+            asked.setdefault(name, []).append(value)
+    found: dict[str, Any] = {}
+    for name, values in asked.items():
+        if name != "service" and len(values) > 1:
+            raise QueryError(name, values[1], "give it once")
+        found[name] = _metric(values[0]) if name == "metric" else _as_on_board(name, values, words)
+    query = HistoryQuery(
+        **{{"from": "start", "to": "end"}.get(name, name): value for name, value in found.items()}
+    )
+    if query.start and query.end and query.start > query.end:
+        raise QueryError("from", query.start.isoformat(), f"it is after to={query.end}")
+    return query
+
+
+def _as_on_board(name: str, values: list[str], words: Vocabulary) -> Any:
+    """Return a value as the board reads it; its refusal names the parameter of this page."""
+    board_name = BOARD_NAMES.get(name, name)
+    try:
+        query = parse_query([(board_name, value) for value in values], words)
+    except QueryError as error:
+        raise QueryError(name, error.value, error.expected) from error
+    value = getattr(query, board_name)
+    if name == "pricing":
+        if len(value) > 1:
+            raise QueryError(name, values[0], "give one")
+        return value[0]
+    return value
+
+
+def _metric(value: str) -> str:
+    key = value.strip().casefold()
+    if key in PRICED:
+        return key
+    close = get_close_matches(key, PRICED, n=2, cutoff=0.5)
+    expected = f"did you mean {' or '.join(close)}?" if close else f"use one of {', '.join(PRICED)}"
+    raise QueryError("metric", value, expected)
+
+
+def history_pairs(query: HistoryQuery) -> list[tuple[str, str]]:
+    """Return the pairs of a link to this query: the card, and of the rest what differs from the default."""
+    default = HistoryQuery(gpu=query.gpu)
+    names = ("metric", "precision", "pricing")
+    pairs = [("gpu", query.gpu)]
+    pairs += [
+        (name, getattr(query, name)) for name in names if getattr(query, name) != getattr(default, name)
+    ]
+    if query.weights_gb != default.weights_gb:
+        pairs.append(("weights_gb", exact(query.weights_gb)))
+    pairs += [("service", each) for each in query.service]
+    days = (("from", query.start), ("to", query.end))
+    return [*pairs, *((name, day.isoformat()) for name, day in days if day)]
+
+
+def history_link(path: str, query: HistoryQuery, **fields: Any) -> str:
+    """Return the address of a query with some fields changed."""
+    return f"{path}?{joined(history_pairs(query.replace(**fields)))}"
+
+
+def load_history(shared: Shared, served: Served, *, query: HistoryQuery) -> History:
+    """Read and work out the lines of a query.
+
+    Raises NoBoardError when the database is away, QueryError when there are too many prices in that time.
+    """
+    try:
+        with reading(shared.engine) as connection:
+            return _load(connection, served, query, now=shared.clock())
+    except SQLAlchemyError as error:
+        raise NoBoardError("the database cannot be read") from error
+
+
+def _load(connection: Connection, served: Served, query: HistoryQuery, *, now: datetime) -> History:
+    card = served.board.catalogue.by_id[query.gpu]
+    last = query.end or served.words.today
+    first = query.start or last - timedelta(days=min(DAYS, last.toordinal() - 1))
+    start, end = midnight(first), None if query.end is None else midnight(query.end) + DAILY
+    wanted = store.Wanted(accelerator=card.id, pricing=query.pricing, services=query.service)
+    found = store.spans_of(connection, wanted, start=start, end=end or FOR_EVER, limit=MOST_PRICES)
+    if found is None:
+        expected = f"ask for a shorter time: there are more than {MOST_PRICES:,} prices in this one"
+        raise QueryError("from", first.isoformat(), expected)
+    runs = store.good_runs(
+        connection, found.spans, start=start - DAILY * MISSED_TO_STALE, end=min(end or now, now) + DAILY
+    )
+    until = now if end is None else min(now, end)
+    lines = tuple(
+        shown
+        for provider in sorted(found.spans)
+        for line in lines_of(
+            found.spans[provider],
+            _known(provider, {*runs.get(provider, ()), *found.read_at[provider]}, until=until),
+            now=until,
+        )
+        if (shown := window(line, start=start, end=end)).stretches
+    )
+    return _history(query, card, served, lines=lines, found=found, first=first, now=now)
+
+
+def _known(provider: str, read_at: set[datetime], *, until: datetime) -> Known:
+    facts = load_providers().get(provider)
+    return Known(
+        provider=provider,
+        is_marketplace=facts is not None and facts.kind == MARKETPLACE,
+        read_at=sorted(each for each in read_at if each <= until),
+        every=read_every(provider),
+    )
+
+
+def _history(
+    query: HistoryQuery,
+    card: Accelerator,
+    served: Served,
+    *,
+    lines: tuple[Line, ...],
+    found: store.Found,
+    first: date,
+    now: datetime,
+) -> History:
+    metric = METRICS[query.metric]
+    asked = OfferQuery(precision=query.precision, weights_gb=query.weights_gb)
+    view: View = served.board.view(asked)
+    figure = figure_of_price(metric, card, view)
+    prices = {each.usd_micros for line in lines for each in line.stretches}
+    return History(
+        query=query,
+        card=card,
+        metric=metric,
+        lines=lines,
+        figures={each: figure(each) for each in prices},
+        other_currency=found.other_currency,
+        first=first,
+        now=now,
+    )
