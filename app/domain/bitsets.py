@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
 _PAGE: Final = 255
 """Values in one page of codes; the 256th code of a page means a value of another page."""
@@ -82,18 +81,19 @@ class Order:
 
     def rows(self, mask: int, *, start: int, count: int) -> list[int]:
         """Return the row numbers of a set in this order, from the `start`-th on, at most `count`."""
-        return [self.permutation[place] for place in islice(self._places(mask), start, start + count)]
-
-    def _places(self, mask: int) -> Iterator[int]:
-        """Yield where the rows of a set stand, a stretch at a time: the first page is often in the first."""
-        size = len(self.permutation)
+        found: list[int] = []
+        size, stop = len(self.permutation), start + count
+        # A stretch at a time: the first page is often in the first.
         for first in range(0, size, _STRETCH):
+            if len(found) >= stop:
+                break
             width = min(_STRETCH, size - first)
             text = f"{mask >> (size - first - width) & ((1 << width) - 1):0{width}b}"
             place = text.find("1")
-            while place >= 0:
-                yield first + place
+            while place >= 0 and len(found) < stop:
+                found.append(self.permutation[first + place])
                 place = text.find("1", place + 1)
+        return found[start:]
 
 
 _DIGITS: Final = bytes([ord("0"), ord("1")]) + b"0" * 254

@@ -91,8 +91,11 @@ class Board:
         default_factory=OrderedDict
     )
 
-    def select(self, query: OfferQuery, *, everything: bool = False) -> Selection:
-        """Return the rows a query asks for: those of its page, or all of them in order."""
+    def select(self, query: OfferQuery, *, everything: bool = False, counted: bool = True) -> Selection:
+        """Return the rows a query asks for: those of its page, or all of them in order.
+
+        Facets are counted for a page only, and not when `counted` is False.
+        """
         view = self.view(query)
         order = self._order(query, view)
         filters = self._filters(query, order)
@@ -104,7 +107,7 @@ class Board:
             view=view,
             total=mask.bit_count(),
             rows=tuple(order.rows(mask, start=start, count=count)),
-            facets={} if everything else self._facets(order, filters, mask),
+            facets=self._facets(order, filters, mask) if counted and not everything else {},
         )
 
     def view(self, query: OfferQuery) -> View:

@@ -146,9 +146,16 @@ def board_words(served: Served, selection: Selection) -> Words:
         pages=str(pages),
         place=f"page {query.page} of {pages}" if pages > 1 else "",
         previous_href=link("/", query, page=query.page - 1) if 1 < query.page <= pages else "",
-        next_href=link("/", query, page=query.page + 1) if query.page < pages else "",
+        next_href=_next_href(query, text) if query.page < pages else "",
         last_href=link("/", query, page=pages) if beyond else "",
     )
+
+
+def _next_href(query: OfferQuery, text: str) -> str:
+    """Return the link to the next page. Nearly all come from a first page, whose own link it continues."""
+    if query.page == 1 and query.per_page == DEFAULT_PER_PAGE:
+        return f"/?{text}&page=2" if text else "/?page=2"
+    return link("/", query, page=query.page + 1)
 
 
 def _board_page(served: Served, fixed: Fixed) -> BoardPage:
