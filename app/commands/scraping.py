@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -240,13 +239,9 @@ def archive() -> None:
 @click.pass_obj
 def prune_archive(settings: Settings, days: int | None) -> None:
     """Remove pages older than so many days that no price cites and nobody has to decide on."""
-    from app.ingest.archive import prune  # noqa: PLC0415 - keeps --help quick
-    from app.store.captures import needed_bodies  # noqa: PLC0415 - same
-    from app.store.session import reading  # noqa: PLC0415 - same
+    from app.ingest.retention import let_go  # noqa: PLC0415 - keeps --help quick
 
-    kept_days, present = days or settings.archive_retention_days, now()
+    kept_days = days or settings.archive_retention_days
     with prepared(settings) as engine:
-        with reading(engine) as connection:
-            needed = needed_bodies(connection, now=present, days=kept_days)
-        pruned = prune(settings.archive, needed, before=present - timedelta(days=kept_days))
+        pruned = let_go(engine, settings.archive, days=kept_days, now=now())
     click.echo(f"{pruned.gone} pages went ({pruned.freed_bytes} bytes), {pruned.stay} stay.")

@@ -81,11 +81,15 @@ def prune(archive: Path, needed: Collection[str], *, before: datetime) -> Pruned
     """
     gone = freed_bytes = stay = 0
     for path in sorted(archive.glob("??/*")):
-        size_bytes, put_at = path.stat().st_size, path.stat().st_mtime
-        if path.name.removesuffix(".gz") in needed or put_at >= before.timestamp():
+        try:
+            file = path.stat()
+        except FileNotFoundError:
+            # Another process lets go of pages as well.
+            continue
+        if path.name.removesuffix(".gz") in needed or file.st_mtime >= before.timestamp():
             stay += 1
             continue
-        path.unlink()
+        path.unlink(missing_ok=True)
         gone += 1
-        freed_bytes += size_bytes
+        freed_bytes += file.st_size
     return Pruned(gone=gone, freed_bytes=freed_bytes, stay=stay)

@@ -25,8 +25,9 @@ from sqlalchemy.exc import OperationalError
 
 from app.domain.cadence import latest_slot, slots_of
 from app.ingest.rates import refresh
+from app.ingest.retention import let_go
 from app.ingest.snapshots import seal_past_days
-from app.ingest.sources import scrape, sources
+from app.ingest.sources import scrape, sources_now
 from app.store import runs
 from app.store.session import make_engine, reading
 from scrapers import ecb
@@ -43,6 +44,9 @@ log = logging.getLogger(__name__)
 
 JITTER_S: Final = 900
 """Seconds by which a slot is taken up later at most, so that not everybody asks at the same moment."""
+
+TIDY_AFTER: Final = timedelta(hours=1)
+"""When a process first lets go of old pages; daily from then on."""
 
 ROUND_S: Final = 60
 """Seconds from one look at the slots to the next."""
@@ -74,17 +78,25 @@ def scheduling(settings: Settings) -> Iterator[None]:
     jitter = jitter_of(secrets.token_hex(8))
 
     def look() -> None:
-        run_due(
-            engine,
-            plan(engine, settings),
-            run_limit_s=settings.run_limit_s,
-            clock=_now,
-            jitter=jitter,
-            ended=ended,
+        _try(
+            "look which sources are due",
+            lambda: run_due(
+                engine,
+                plan(engine, settings),
+                run_limit_s=settings.run_limit_s,
+                clock=_now,
+                jitter=jitter,
+                ended=ended,
+            ),
         )
 
+    def tidy() -> None:
+        days = settings.archive_retention_days
+        _try("let go of old pages", lambda: let_go(engine, settings.archive, days=days, now=_now()))
+
     scheduler = make_scheduler(look)
-    announce(settings)
+    scheduler.add_job(tidy, IntervalTrigger(days=1), next_run_time=_now() + TIDY_AFTER)
+    _try("say when sources are read", lambda: announce(engine, settings))
     scheduler.start()
     try:
         yield
@@ -124,9 +136,9 @@ def make_scheduler(look: Callable[[], None], *, every_s: float = ROUND_S) -> Any
     return scheduler
 
 
-def announce(settings: Settings) -> None:
+def announce(engine: Engine, settings: Settings) -> None:
     """Say in the log when each source is read, or why it is not."""
-    for each in sources(settings):
+    for each in sources_now(engine, settings):
         if not each.is_on:
             log.info("%s", each.why)
             continue
@@ -148,7 +160,7 @@ def plan(engine: Engine, settings: Settings) -> tuple[Planned, ...]:
     )
     read = tuple(
         Planned(source=name, times_a_day=each.facts.times_a_day, run=run_of(name))
-        for each in sources(settings)
+        for each in sources_now(engine, settings)
         if each.is_on and (name := each.scraper.provider)
     )
     return (*read, rates)

@@ -243,7 +243,7 @@ def test_a_scheduler_process_ends_when_told(tmp_path: Path) -> None:
         "import logging; logging.basicConfig(level='INFO')\n"
         "from app.ingest import schedule\n"
         "from app.settings import load_settings\n"
-        "schedule.sources = lambda *_: ()\n"
+        "schedule.sources_now = lambda *_: ()\n"
         "started = schedule.seal_past_days\n"
         "schedule.seal_past_days = lambda *a, **k: (logging.info('one round'), started(*a, **k))\n"
         "schedule.run_scheduler(load_settings())\n"

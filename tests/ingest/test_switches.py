@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 from sqlalchemy import Engine
 
 from app import cli
+from app.ingest.schedule import plan
 from app.ingest.sources import sources_now
 from app.settings import Settings
 from app.store import switches
@@ -75,6 +76,16 @@ def test_a_source_is_turned_off_and_says_why(run: Run, database_url: str, engine
     assert "It is still on here: INFERPRICE_ENABLED_SOURCES names it." in stays.stdout
     assert run("sources", "enable", "nebius").exit_code == 0
     assert "nebius" in on(database_url)
+
+
+def test_a_scheduler_sees_a_switch_in_its_next_round(run: Run, engine: Engine, tmp_path: Path) -> None:
+    def planned() -> set[str]:
+        return {each.source for each in plan(engine, Settings(home=tmp_path))}
+
+    assert {"nebius", "runpod"} & planned() == {"nebius"}
+    run("sources", "enable", "runpod", "--i-have-read-the-terms")
+    run("sources", "disable", "nebius")
+    assert {"nebius", "runpod"} & planned() == {"runpod"}
 
 
 def test_a_source_that_is_not_there(run: Run) -> None:
