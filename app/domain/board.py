@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.bitsets import Codes, Order, encode, sort_rows
 from app.domain.columns import COLUMNS, Fact
+from app.domain.disputed import mark_disputed_orders
 from app.domain.metrics import Metric, View
 from app.domain.offers import PairKey, pair_key
-from app.domain.rows import Row, make_row, mark_dearer_siblings
+from app.domain.rows import Row, comparable, make_row, mark_dearer_siblings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -255,7 +256,9 @@ def _base_order(stored: StoredOffer) -> tuple[object, ...]:
 def build_board(stored: Sequence[StoredOffer], catalogue: Catalogue, *, instant: datetime) -> Board:
     """Build the board of an instant (aware, UTC). Equal figures keep the order provider, GPU, terms, SKU."""
     ordered = sorted(stored, key=_base_order)
-    rows = mark_dearer_siblings([make_row(each, catalogue, instant=instant) for each in ordered])
+    made = [make_row(each, catalogue, instant=instant) for each in ordered]
+    groups = comparable(made)
+    rows = mark_disputed_orders(mark_dearer_siblings(made, groups), groups)
     return Board(
         rows=rows,
         catalogue=catalogue,

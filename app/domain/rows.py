@@ -11,18 +11,19 @@ from app.domain.offers import ServiceKind, pair_key
 from app.domain.providers import aggregator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from app.domain.accelerators import Accelerator, Catalogue
     from app.domain.listing import StoredOffer
-    from app.domain.offers import Offer
+    from app.domain.offers import Offer, PairKey
 
 
 class Flag(StrEnum):
     """A warning that stands beside a price wherever it shows."""
 
     DEARER_PER_TBS = "dearer_per_tbs"
+    DISPUTED_ORDER = "disputed_order"
     STALE = "stale"
     VERY_STALE = "very_stale"
     ASSUMED = "assumed"
@@ -40,6 +41,9 @@ class Flag(StrEnum):
 FLAG_MEANINGS: Final = {
     Flag.DEARER_PER_TBS: (
         "cheaper per hour than another variant of the same family at this provider, but dearer per TB/s"
+    ),
+    Flag.DISPUTED_ORDER: (
+        "changes places per TB/s with another card at this provider if the other published bandwidth is right"
     ),
     Flag.STALE: "no good run has listed this offer for as long as two readings take: 48 hours if daily",
     Flag.VERY_STALE: "no good run has listed this offer for as long as seven readings take: 7 days if daily",
@@ -62,13 +66,15 @@ MANAGED_KINDS: Final = frozenset({ServiceKind.DEDICATED_DEPLOYMENT, ServiceKind.
 class Row:
     """A stored offer with its accelerator (None when unknown) and its flags, in the order of `Flag`.
 
-    `dearer_than` is the sibling card that the flag `DEARER_PER_TBS` speaks of.
+    `dearer_than` is the sibling card that the flag `DEARER_PER_TBS` speaks of, `disputed_with` the card that
+    `DISPUTED_ORDER` does.
     """
 
     stored: StoredOffer
     accelerator: Accelerator | None
     flags: tuple[Flag, ...]
     dearer_than: Accelerator | None = None
+    disputed_with: Accelerator | None = None
 
     @property
     def offer(self) -> Offer:
@@ -108,28 +114,35 @@ def make_row(stored: StoredOffer, catalogue: Catalogue, *, instant: datetime) ->
     return Row(stored, accelerator, tuple(flag for flag in Flag if holds.get(flag, False)))
 
 
-def mark_dearer_siblings(rows: Sequence[Row]) -> tuple[Row, ...]:
+def comparable(rows: Sequence[Row]) -> Mapping[PairKey, Sequence[int]]:
+    """Return the numbers of the rows with a card and a price, floors apart, by what makes them comparable."""
+    groups: dict[PairKey, list[int]] = {}
+    for number, row in enumerate(rows):
+        if row.accelerator and row.stored.usd_micros_per_gpu_hour and not row.offer.is_floor:
+            groups.setdefault(pair_key(row.offer), []).append(number)
+    return groups
+
+
+def mark_dearer_siblings(
+    rows: Sequence[Row], groups: Mapping[PairKey, Sequence[int]] | None = None
+) -> tuple[Row, ...]:
     """Flag rows that look cheap by the hour and are dear per TB/s beside a sibling card.
 
     Siblings are variants of one family at one provider under the same service, pricing, tier and term
-    (the article's case: RunPod's PCIe H100 at $2.89 against its SXM H100 at $3.99).
+    (the article's case: RunPod's PCIe H100 at $2.89 against its SXM H100 at $3.99). `groups` are those of
+    `comparable`, where they are at hand.
     """
-    groups: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
-        if row.accelerator and row.stored.usd_micros_per_gpu_hour and not row.offer.is_floor:
-            groups.setdefault((*pair_key(row.offer), row.family), []).append(row)
-    better = {
-        id(row): sibling
-        for group in groups.values()
-        for row in group
-        if (sibling := _better_sibling(row, group)) is not None
-    }
-    return tuple(
-        replace(row, flags=(Flag.DEARER_PER_TBS, *row.flags), dearer_than=better[id(row)])
-        if id(row) in better
-        else row
-        for row in rows
-    )
+    marked = list(rows)
+    for group in (comparable(rows) if groups is None else groups).values():
+        families: dict[str | None, list[Row]] = {}
+        for number in group:
+            families.setdefault(rows[number].family, []).append(rows[number])
+        for number in group:
+            row = rows[number]
+            sibling = _better_sibling(row, families[row.family])
+            if sibling is not None:
+                marked[number] = replace(row, flags=(Flag.DEARER_PER_TBS, *row.flags), dearer_than=sibling)
+    return tuple(marked)
 
 
 def _better_sibling(row: Row, group: Sequence[Row]) -> Accelerator | None:

@@ -39,6 +39,7 @@ BASIS: Final = {
 
 FLAG: Final = {
     Flag.DEARER_PER_TBS: "dear per TB/s",
+    Flag.DISPUTED_ORDER: "disputed",
     Flag.STALE: "stale",
     Flag.VERY_STALE: "very stale",
     Flag.ASSUMED: "assumed",

@@ -139,6 +139,7 @@ def flags(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: da
     missed = (instant - stored.last_seen_at) / read_every(offer.provider)
     checks = {
         "dearer_per_tbs": is_trap(offer, [each.offer for each in everything]),
+        "disputed_order": is_disputed(offer, [each.offer for each in everything]),
         "stale": 2 < missed <= 7,
         "very_stale": missed > 7,
         "assumed": offer.variant_assumed,
@@ -153,6 +154,30 @@ def flags(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: da
         "aggregator": "-via-" in offer.provider,
     }
     return [name for name, holds in checks.items() if holds]
+
+
+def is_disputed(offer: Offer, everything: Iterable[Offer]) -> bool:
+    """Whether another card's cheapest offer on the same terms is dearer per TB/s hangs on the bandwidths."""
+    card, usd = card_of(offer), gpu_usd(offer)
+    if card is None or not usd or offer.is_floor:
+        return False
+    cheapest: dict[str, Fraction] = {}
+    for other in everything:
+        price = gpu_usd(other)
+        if card_of(other) and price and not other.is_floor and pair_of(other) == pair_of(offer):
+            cheapest[other.accelerator] = min(cheapest.get(other.accelerator, price), price)
+    for name, price in cheapest.items():
+        rival = load_catalogue().by_id[name]
+        if rival is card:
+            continue
+        orders = set()
+        for ours in {card.bandwidth_tb_s, card.bandwidth_alt_tb_s or card.bandwidth_tb_s}:
+            for theirs in {rival.bandwidth_tb_s, rival.bandwidth_alt_tb_s or rival.bandwidth_tb_s}:
+                gap = usd / Fraction(ours) - price / Fraction(theirs)
+                orders.add((gap > 0) - (gap < 0))
+        if len(orders) > 1:
+            return True
+    return False
 
 
 def read_every(provider: str) -> timedelta:

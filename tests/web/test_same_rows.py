@@ -177,7 +177,7 @@ def test_an_export_says_what_the_page_says(served: Market) -> None:
         "form_factor_assumed": "false",
         "memory_gb_as_written": "80",
         "valid_from": "2026-11-02",
-        "flags": "",
+        "flags": "disputed_order",  # the H200 at 4.29 / 4.8 is dearer per TB/s, at 4.29 / 4.89 cheaper
         "source_url": "https://acme.example/pricing",
     }
     assert {key: line[key] for key in usual} == usual
