@@ -194,7 +194,7 @@ def window(line: Line, *, start: datetime, end: datetime | None) -> Line:
     return replace(line, stretches=tuple(each for each in parts if each.starts < each.ends))
 
 
-def figure_of_price(metric: Metric, card: Accelerator, view: View) -> Callable[[int], Decimal | None]:
+def figure_of_price(metric: Metric, card: Accelerator, *, view: View) -> Callable[[int], Decimal | None]:
     """Return the function that gives a metric of this card at a price in micro-dollars per GPU-hour.
 
     It asks the metric itself, so that history and board cannot disagree; each price is worked out once.

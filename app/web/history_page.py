@@ -198,7 +198,7 @@ def _table_line(found: History, line: Line, each: Stretch) -> HistoryLine:
         name=words.provider_name(line.provider),
         what=charts.WHAT[line.what],
         starts=words.moment(each.starts),
-        ends="" if each.ends >= found.now and not each.announced else words.moment(each.ends),
+        ends="" if each.starts <= found.now <= each.ends else words.moment(each.ends),
         value=words.DASH if value is None else words.number(value, max(3, found.metric.decimals)),
         raw="" if value is None else words.exact(value),
         usd=words.number(Decimal(each.usd_micros) / MICROS_PER_USD, 3),

@@ -216,7 +216,7 @@ def _history(
     metric = METRICS[query.metric]
     asked = OfferQuery(precision=query.precision, weights_gb=query.weights_gb)
     view: View = served.board.view(asked)
-    figure = figure_of_price(metric, card, view)
+    figure = figure_of_price(metric, card, view=view)
     prices = {each.usd_micros for line in lines for each in line.stretches}
     return History(
         query=query,

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from starlette.routing import Route
 
 from app.domain.offers import PricingModel
-from app.web import gpu_pages, history_page
+from app.web import gpu_page, gpu_pages, history_page
 from app.web.api import JSON, REFUSALS
 from app.web.history_query import DAYS, PRICED
 from app.web.parameters import PARAMETERS
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 PAGES: Final = [
     Route("/gpus", gpu_pages.gpus, methods=["GET"]),
+    Route("/gpus/{variant}.json", gpu_page.gpu_json, methods=["GET"]),
+    Route("/gpus/{variant}", gpu_page.gpu, methods=["GET"]),
     Route("/history", history_page.history, methods=["GET"]),
 ]
 
@@ -109,3 +111,11 @@ for _path, _endpoint, _summary, _media_type in (
     ("/figures/history.json", history_page.history_figure, "The same as a figure for plotly", JSON),
 ):
     _twin(_path, _endpoint, summary=_summary, media_type=_media_type, parameters=_HISTORY)
+
+_twin(
+    "/figures/roofline.json",
+    gpu_page.roofline_figure,
+    summary="The roofline of one variant as a figure for plotly",
+    media_type=JSON,
+    parameters=[{**_HISTORY[0], "required": True}],
+)

@@ -77,5 +77,5 @@ def test_a_figure_is_the_metrics_own() -> None:
     card = load_catalogue().by_id["h200-sxm"]
     view = View(precision="fp8", weights_gb=Decimal(70))
     # 4.80 $/GPU-h over 4.8 TB/s.
-    assert figure_of_price(METRICS["usd_per_tbs_hour"], card, view)(4_800_000) == 1
-    assert figure_of_price(METRICS["usd_per_gpu_hour"], card, view)(4_800_000) == Decimal("4.8")
+    assert figure_of_price(METRICS["usd_per_tbs_hour"], card, view=view)(4_800_000) == 1
+    assert figure_of_price(METRICS["usd_per_gpu_hour"], card, view=view)(4_800_000) == Decimal("4.8")
