@@ -64,7 +64,16 @@ def _wrk(port: int, paths: Sequence[str], *, seconds: float, headers: Mapping[st
         listed.write_text("\n".join(paths), encoding="utf-8")
         script.write_text(_SCRIPT % listed, encoding="utf-8")
         options = [part for pair in headers.items() for part in ("-H", "{}: {}".format(*pair))]
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", str(script)]
+        command = [
+            "wrk",
+            "-t1",
+            "--timeout",
+            "10s",
+            f"-c{CONNECTIONS}",
+            f"-d{max(1, round(seconds))}s",
+            "-s",
+            str(script),
+        ]
         done = subprocess.run(  # noqa: S603 - wrk from the path, on loopback
             [*command, *options, f"http://127.0.0.1:{port}/"], capture_output=True, text=True, check=False
         )

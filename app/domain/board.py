@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache, reduce
 from operator import and_, or_
+from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,6 +88,7 @@ class Board:
     _texts: tuple[str, ...]
     _by_id: Mapping[int, int]
     _orders: OrderedDict[tuple[object, ...], Order] = field(default_factory=OrderedDict)
+    _sorting: Lock = field(default_factory=Lock)
     _baselines: dict[str, Mapping[PairKey, Decimal]] = field(default_factory=dict)
     _counts: OrderedDict[tuple[object, ...], dict[str, Mapping[Hashable, int]]] = field(
         default_factory=OrderedDict
@@ -97,6 +99,13 @@ class Board:
 
         Facets are counted for a page only, and not when `counted` is False.
         """
+        if self.has_order(query):
+            return self._select(query, everything=everything, counted=counted)
+        # Many may ask for a new order at once: one of them sorts, the others find it done.
+        with self._sorting:
+            return self._select(query, everything=everything, counted=counted)
+
+    def _select(self, query: OfferQuery, *, everything: bool, counted: bool) -> Selection:
         view = self.view(query)
         order = self._order(query, view)
         filters = self._filters(query, order)
