@@ -47,7 +47,7 @@ def layout(x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> dict[str,
         "yaxis": {"automargin": True, **y},
         "hovermode": "closest",
         "margin": {"l": 56, "r": 16, "t": 16, "b": 48},
-        "legend": {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
+        "legend": {"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0},
         **more,
     }
 
@@ -152,34 +152,39 @@ def _moment(moment: datetime) -> str:
 
 
 def roofline_figure(card: Accelerator) -> Figure:
-    """Return the roofline of a card: one line a precision, with its ridge point marked."""
-    ridges = [(name, ridge) for name in card.dense_tflops if (ridge := ridge_point(card, name)) is not None]
-    far = max((ridge for _, ridge in ridges), default=Decimal(1)) * 8
-    traces = []
-    for (name, ridge), (colour, symbol, dash) in zip(ridges, styles(len(ridges)), strict=True):
-        at = (Decimal(1), ridge, far)
-        rates = [attainable_tflops(card, name, ops_per_byte=each) for each in at]
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": name.upper(),
-                "x": [float(each) for each in at],
-                "y": [None if rate is None else float(rate) for rate in rates],
-                "line": {"color": colour, "dash": dash, "width": 2},
-                "marker": {"color": colour, "symbol": symbol, "size": [0, 10, 0]},
-                "hovertemplate": "%{x:.0f} op/byte: %{y:.1f} TFLOPS at most<extra>"
-                + name.upper()
-                + "</extra>",
-            }
-        )
+    """Return the roofline of a card with its ridge points: one line for the precisions of one rate."""
+    by_ridge: dict[Decimal, list[str]] = {}
+    for name in card.dense_tflops:
+        ridge = ridge_point(card, name)
+        if ridge is not None:
+            by_ridge.setdefault(ridge, []).append(name)
+    far = max(by_ridge, default=Decimal(1)) * 8
+    traces = [
+        _roof(card, names, ridge=ridge, far=far, style=style)
+        for (ridge, names), style in zip(by_ridge.items(), styles(len(by_ridge)), strict=True)
+    ]
+    axes = (
+        {"type": "log", "title": {"text": "operations per byte"}},
+        {"type": "log", "title": {"text": "dense TFLOPS, at most"}},
+    )
+    return {"data": traces, "layout": layout(*axes, showlegend=True)}
+
+
+def _roof(card: Accelerator, names: Sequence[str], *, ridge: Decimal, far: Decimal, style: Styled) -> Figure:
+    """Return one roof: up with the bandwidth to the ridge point, then level."""
+    colour, symbol, dash = style
+    at = (Decimal(1), ridge, far)
+    rates = [attainable_tflops(card, names[0], ops_per_byte=each) for each in at]
+    said = ", ".join(name.upper() for name in names)
     return {
-        "data": traces,
-        "layout": layout(
-            {"type": "log", "title": {"text": "operations per byte"}},
-            {"type": "log", "title": {"text": "dense TFLOPS, at most"}},
-            showlegend=True,
-        ),
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": said,
+        "x": [float(each) for each in at],
+        "y": [None if rate is None else float(rate) for rate in rates],
+        "line": {"color": colour, "dash": dash, "width": 2},
+        "marker": {"color": colour, "symbol": symbol, "size": [0, 10, 0]},
+        "hovertemplate": f"%{{x:.0f}} op/byte: %{{y:.1f}} TFLOPS at most<extra>{said}</extra>",
     }
 
 
@@ -208,11 +213,12 @@ def scatter_figure(
     traces.append(
         {
             "type": "scatter",
-            "mode": "lines",
+            "mode": "lines+markers",
             "name": "efficient frontier",
             "x": [point[0] for point in frontier],
             "y": [point[1] for point in frontier],
             "line": {"color": INK, "dash": "dash", "width": 1.5, "shape": "hv"},
+            "marker": {"color": INK, "symbol": "circle-open", "size": 15},
             "hoverinfo": "skip",
         }
     )
@@ -229,7 +235,10 @@ def bars_figure(cards: Mapping[str, Mapping[str, float]], providers: Sequence[st
             "name": _plain(name),
             "y": [_plain(each) for each in providers if each in values],
             "x": [values[each] for each in providers if each in values],
-            "marker": {"color": colour, "pattern": {"shape": pattern, "fgcolor": "rgba(255,255,255,0.55)"}},
+            "marker": {
+                "color": colour,
+                "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)"},
+            },
             "hovertemplate": f"%{{y}}: %{{x:.3f}} {unit}<extra>{_plain(name)}</extra>",
         }
         for (name, values), (colour, _, _), pattern in zip(

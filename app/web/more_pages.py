@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from starlette.routing import Route
 
 from app.domain.offers import PricingModel
-from app.web import gpu_page, gpu_pages, history_page
+from app.web import chart_pages, gpu_page, gpu_pages, history_page
 from app.web.api import JSON, REFUSALS
 from app.web.history_query import DAYS, PRICED
 from app.web.parameters import PARAMETERS
@@ -21,6 +21,8 @@ PAGES: Final = [
     Route("/gpus", gpu_pages.gpus, methods=["GET"]),
     Route("/gpus/{variant}.json", gpu_page.gpu_json, methods=["GET"]),
     Route("/gpus/{variant}", gpu_page.gpu, methods=["GET"]),
+    Route("/charts/scatter", chart_pages.scatter, methods=["GET"]),
+    Route("/charts/bars", chart_pages.bars, methods=["GET"]),
     Route("/history", history_page.history, methods=["GET"]),
 ]
 
@@ -119,3 +121,9 @@ _twin(
     media_type=JSON,
     parameters=[{**_HISTORY[0], "required": True}],
 )
+
+for _path, _endpoint, _summary in (
+    ("/figures/scatter.json", chart_pages.scatter_figure, "Both ratios of each offer as a figure for plotly"),
+    ("/figures/bars.json", chart_pages.bars_figure, "A figure by provider and card as a figure for plotly"),
+):
+    _twin(_path, _endpoint, summary=_summary, media_type=JSON, parameters=PARAMETERS)
