@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from starlette.routing import Route
 
 from app.domain.offers import PricingModel
-from app.web import chart_pages, gpu_page, gpu_pages, history_page
+from app.web import chart_pages, gpu_page, gpu_pages, history_page, provider_page
 from app.web.api import JSON, REFUSALS
 from app.web.history_query import DAYS, PRICED
 from app.web.parameters import PARAMETERS
@@ -23,6 +23,8 @@ PAGES: Final = [
     Route("/gpus/{variant}", gpu_page.gpu, methods=["GET"]),
     Route("/charts/scatter", chart_pages.scatter, methods=["GET"]),
     Route("/charts/bars", chart_pages.bars, methods=["GET"]),
+    Route("/providers", provider_page.providers, methods=["GET"]),
+    Route("/providers/{provider:path}", provider_page.provider, methods=["GET"]),
     Route("/history", history_page.history, methods=["GET"]),
 ]
 
@@ -127,3 +129,11 @@ for _path, _endpoint, _summary in (
     ("/figures/bars.json", chart_pages.bars_figure, "A figure by provider and card as a figure for plotly"),
 ):
     _twin(_path, _endpoint, summary=_summary, media_type=JSON, parameters=PARAMETERS)
+
+_twin(
+    "/providers.json",
+    provider_page.providers_json,
+    summary="Every provider, how fresh it is and what it lists, as JSON",
+    media_type=JSON,
+    parameters=[],
+)
