@@ -18,7 +18,16 @@ from app.domain.accelerators import load_catalogue
 from app.domain.query import QueryError
 from app.paths import static_dir
 from app.store.session import make_engine
-from app.web import api, changes_page, more_api, more_pages, pages, status_page
+from app.web import (
+    api,
+    changes_page,
+    compare_page,
+    more_api,
+    more_pages,
+    pages,
+    pairing_api,
+    status_page,
+)
 from app.web.boards import BoardKeeper, NoBoardError
 from app.web.observability import RequestTimes, SourceFigures
 from app.web.shared import Shared
@@ -74,6 +83,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
             Route("/", pages.board, methods=["GET"]),
             Route("/offers/{offer_id}", pages.evidence, methods=["GET"]),
             Route("/docs", pages.api_page, methods=["GET"]),
+            Route("/compare", compare_page.compare, methods=["GET"]),
             Route("/changes", changes_page.changes, methods=["GET"]),
             Route("/status", status_page.status, methods=["GET"]),
             *more_pages.PAGES,
@@ -90,6 +100,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
     shared.registry.register(SourceFigures(shared))
     application.include_router(api.router)
     application.include_router(more_api.router)
+    application.include_router(pairing_api.router)
     application.include_router(more_pages.router)
     application.mount("/static", BrowserFiles(static_dir()), name="static")
     application.add_exception_handler(QueryError, _on_query_error)

@@ -68,7 +68,7 @@ def assert_nothing_can_run(html: str) -> None:
 def test_the_board_keeps_its_shape_and_nothing_in_it_can_run(
     client: TestClient, harmless: TestClient
 ) -> None:
-    for address in ("/", f"/?{ALL}"):
+    for address in ("/", f"/?{ALL}", "/compare"):
         for headers in ({}, PART):
             page = client.get(address, headers=headers).text
             assert_nothing_can_run(page)

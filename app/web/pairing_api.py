@@ -1,0 +1,84 @@
+"""The comparison and the claims for programs, with their parameters in the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from app.domain.compare_query import COMPARED, NAMES, SPECS
+from app.web import compare_page
+from app.web.api import JSON, REFUSALS
+from app.web.parameters import PARAMETERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+router = APIRouter()
+
+
+def _parameter(name: str, values: tuple[str, ...], about: str) -> dict[str, Any]:
+    schema = {"type": "string", "enum": list(values)}
+    return {"name": name, "in": "query", "required": False, "description": about, "schema": schema}
+
+
+_COMPARE: Final = [
+    *(each for each in PARAMETERS if each["name"] in NAMES),
+    _parameter("metric", tuple(COMPARED), "What the cards are compared by; usd_per_tbs_hour by default."),
+    _parameter("spec", SPECS, "alt computes with the other published figures."),
+]
+_COMPARE_SCHEMA: Final = {
+    "type": "object",
+    "required": ["as_of", "metric", "baseline", "cards", "counts", "doubts", "tallies", "lines", "left_out"],
+    "properties": {
+        "as_of": {"type": "string", "format": "date-time"},
+        "metric": {"type": "object"},
+        "baseline": {"type": "string"},
+        "cards": {"type": "array", "items": {"type": "object"}},
+        "counts": {"type": "array", "items": {"type": "string"}},
+        "doubts": {"type": "array", "items": {"type": "string"}},
+        "tallies": {"type": "array", "items": {"type": "object"}},
+        "lines": {"type": "array", "items": {"type": "object", "required": ["provider", "cells", "winners"]}},
+        "left_out": {"type": "array", "items": {"type": "object", "required": ["provider", "why"]}},
+    },
+}
+
+
+@router.get(
+    "/compare.json",
+    response_class=Response,
+    summary="Cards side by side at the same provider, as JSON",
+    openapi_extra={"parameters": _COMPARE},
+    responses={
+        200: {"description": "The pairing.", "content": {JSON: {"schema": _COMPARE_SCHEMA}}},
+        **REFUSALS,
+    },
+)
+def compare_json(request: Request) -> Response:
+    """Give the pairing of the page: lines, winners, multiples, doubts, and who is left out."""
+    return compare_page.compare_json(request)
+
+
+@router.get(
+    "/compare.csv",
+    response_class=Response,
+    summary="Cards side by side at the same provider, as CSV",
+    openapi_extra={"parameters": _COMPARE},
+    responses={
+        200: {"description": "The cells.", "content": {"text/csv": {"schema": {"type": "string"}}}},
+        **REFUSALS,
+    },
+)
+def compare_csv(request: Request) -> Response:
+    """Give a line for each provider, set of terms and card."""
+    return compare_page.compare_csv(request)
+
+
+_ENDPOINTS: Final[dict[str, Callable[[Request], Response]]] = {
+    "/compare.json": compare_json,
+    "/compare.csv": compare_csv,
+}
+
+for _path, _endpoint in _ENDPOINTS.items():
+    router.add_route(_path, _endpoint, methods=["HEAD"], include_in_schema=False)
