@@ -11,6 +11,7 @@ from app.domain.doubts import Doubt, compare, line_doubts, other_figures, value_
 from app.domain.left_out import LeftOut, left_out, why_without
 from app.domain.metrics import COMPARABLE_PRICE, INSTANCE_PRICE, LIST_PRICE, View
 from app.domain.offers import MICROS_PER_USD, PairKey, pair_key
+from app.domain.providers import VIA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,7 +89,8 @@ class Cell:
 class Line:
     """One provider under one set of terms. Several `winners` are a tie; none: the metric knows no better.
 
-    `counts` is False for terms beside those that stand for the provider.
+    `counts` is False for terms beside those that stand for the provider, and for an aggregator's word beside
+    the provider's own.
     """
 
     provider: str
@@ -190,12 +192,25 @@ def pair_cards(rows: Iterable[Row], question: Question) -> Pairing:
         lines += found
         if not found:
             out.append(left_out(provider, listed, question=question, names=names))
+    lines = _once_each(lines)
     return Pairing(
         question=question,
         lines=tuple(lines),
         left_out=tuple(out),
         tallies=tuple(_tally(card, lines, baseline=question.baseline) for card in question.cards),
     )
+
+
+def _once_each(lines: Sequence[Line]) -> list[Line]:
+    """Let each provider count once: an aggregator's word on it only where its own page was not read."""
+    seen: set[str] = set()
+    found = []
+    for line in sorted(lines, key=lambda line: VIA in line.provider):
+        own = line.provider.partition(VIA)[0]
+        found.append(replace(line, counts=line.counts and own not in seen))
+        if line.counts:
+            seen.add(own)
+    return sorted(found, key=lambda line: line.provider)
 
 
 def _provider_lines(
