@@ -92,6 +92,12 @@ def read_some(text: str, served: Served, *, names: Collection[str]) -> OfferQuer
     return read_query(text, served.words)
 
 
+def take_nothing(request: Request) -> None:
+    """Refuse any parameter, with a QueryError."""
+    for name, value in read_pairs(query_text(request)):
+        raise QueryError("parameter", name or value, "this page takes no parameters")
+
+
 def nothing_near(request: Request, what: str, *, asked: str, names: Collection[str]) -> Response:
     """Answer that there is no such thing, with links to those that are named like it."""
     path = str(request.scope["path"]).rpartition("/")[0]

@@ -9,7 +9,15 @@ from fastapi.responses import Response
 from starlette.routing import Route
 
 from app.domain.offers import PricingModel
-from app.web import chart_pages, gpu_page, gpu_pages, history_page, provider_page
+from app.web import (
+    about_page,
+    chart_pages,
+    gpu_page,
+    gpu_pages,
+    history_page,
+    methodology_page,
+    provider_page,
+)
 from app.web.api import JSON, REFUSALS
 from app.web.history_query import DAYS, PRICED
 from app.web.parameters import PARAMETERS
@@ -25,6 +33,8 @@ PAGES: Final = [
     Route("/charts/bars", chart_pages.bars, methods=["GET"]),
     Route("/providers", provider_page.providers, methods=["GET"]),
     Route("/providers/{provider:path}", provider_page.provider, methods=["GET"]),
+    Route("/methodology", methodology_page.methodology, methods=["GET"]),
+    Route("/about-data", about_page.about_data, methods=["GET"]),
     Route("/history", history_page.history, methods=["GET"]),
 ]
 
@@ -134,6 +144,13 @@ _twin(
     "/providers.json",
     provider_page.providers_json,
     summary="Every provider, how fresh it is and what it lists, as JSON",
+    media_type=JSON,
+    parameters=[],
+)
+_twin(
+    "/methodology.json",
+    methodology_page.methodology_json,
+    summary="Every metric, rule, state and finding with its meaning, as JSON",
     media_type=JSON,
     parameters=[],
 )

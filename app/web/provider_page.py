@@ -12,17 +12,16 @@ from app.domain.cadence import minute_of_day, times_a_day
 from app.domain.columns import COLUMNS, DEFAULT_COLUMNS
 from app.domain.metrics import Metric
 from app.domain.providers import MARKETPLACE
-from app.domain.query import OfferQuery, QueryError
+from app.domain.query import OfferQuery
 from app.store import history as store
 from app.store import runs
 from app.store.session import reading
 from app.web import words
 from app.web.answers import etag, not_modified, respond
 from app.web.boards import NoBoardError
-from app.web.kept import json_of, nothing_near, page_of
+from app.web.kept import json_of, nothing_near, page_of, take_nothing
 from app.web.render import row_html, unit
 from app.web.source_status import FRESHNESS, OUTCOME, sources_status
-from app.web.state import query_text, read_pairs
 from app.web.status_page import ago
 from scrapers import SCRAPERS
 
@@ -86,7 +85,7 @@ class ProviderPage:
 
 def providers(request: Request) -> Response:
     """Answer the list of providers."""
-    _take_nothing(request)
+    take_nothing(request)
     found, served = _load_all(request.app.state.shared)
     cards = _cards_by_provider(served)
     answer = page_of("providers.html", sources=found, cards=cards, freshness=FRESHNESS, ago=ago)
@@ -95,7 +94,7 @@ def providers(request: Request) -> Response:
 
 def providers_json(request: Request) -> Response:
     """Answer the list of providers as JSON."""
-    _take_nothing(request)
+    take_nothing(request)
     found, served = _load_all(request.app.state.shared)
     cards = _cards_by_provider(served)
     return _respond(
@@ -105,7 +104,7 @@ def providers_json(request: Request) -> Response:
 
 def provider(request: Request) -> Response:
     """Answer the page of one provider; an unknown one is answered with names like it."""
-    _take_nothing(request)
+    take_nothing(request)
     shared: Shared = request.app.state.shared
     found, served = _load_all(shared)
     asked = request.path_params["provider"]
@@ -117,11 +116,6 @@ def provider(request: Request) -> Response:
         "provider.html", page=page, freshness=FRESHNESS, ago=ago, outcome_words=OUTCOME, state_words=STATE
     )
     return _respond(request, answer)
-
-
-def _take_nothing(request: Request) -> None:
-    for name, value in read_pairs(query_text(request)):
-        raise QueryError("parameter", name or value, "this page takes no parameters")
 
 
 def _respond(request: Request, answer: Answer) -> Response:

@@ -104,7 +104,13 @@ def test_the_document_lists_programs_addresses_only(schema: Any) -> None:
     offers, changes = {"/offers.csv", "/offers.json"}, {"/changes.json", "/changes.atom"}
     watched = {"/status.json", "/healthz", "/readyz", "/metrics"}
     cards = {"/gpus.json", "/gpus.csv", "/history.json", "/history.csv", "/figures/history.json"}
-    cards |= {"/figures/roofline.json", "/figures/scatter.json", "/figures/bars.json", "/providers.json"}
+    cards |= {
+        "/figures/roofline.json",
+        "/figures/scatter.json",
+        "/figures/bars.json",
+        "/providers.json",
+        "/methodology.json",
+    }
     pairing = {"/compare.json", "/compare.csv"}
     assert set(schema.raw_schema["paths"]) == offers | changes | watched | cards | pairing
     assert all(set(methods) == {"get"} for methods in schema.raw_schema["paths"].values())

@@ -1,0 +1,263 @@
+"""The page on method, made from the code that applies it: metrics, flags, thresholds, states, findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from app.domain.accelerators import MEMORY_TOLERANCE, PRECISIONS
+from app.domain.cadence import MISSED_TO_STALE, MISSED_TO_VERY_STALE, Freshness
+from app.domain.changes import ROUNDING_PERCENT, ChangeKind
+from app.domain.check_words import HOLDING, NOTED
+from app.domain.history import SHOWN_AHEAD
+from app.domain.metrics import METHODOLOGY_VERSION, METRICS
+from app.domain.offers import HOURS_PER_MONTH, PriceBasis, PricingModel, ServiceKind
+from app.domain.providers import load_providers
+from app.domain.rates import LONGEST_USE
+from app.domain.rows import FLAG_MEANINGS
+from app.store.records import Outcome, State
+from app.web import changes_words, words
+from app.web.answers import etag, not_modified, respond
+from app.web.kept import json_of, page_of, take_nothing
+from app.web.provider_page import STATE
+from app.web.source_status import FRESHNESS, OUTCOME
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from app.web.answers import Answer
+
+OUTCOME_MEANINGS: Final = {
+    Outcome.PUBLISHED: "its offers are the provider's from then on",
+    Outcome.UNCHANGED: "it read what was already known; the offers count as seen",
+    Outcome.QUARANTINED: "a finding holds it whole until somebody decides; the last good offers stay",
+    Outcome.REFUSED: "the source did not let itself be read, or what came was no price page",
+    Outcome.FAILED: "something broke on the way; nothing was changed",
+}
+
+FRESHNESS_MEANINGS: Final = {
+    Freshness.FRESH: "read well within the time that two readings take",
+    Freshness.STALE: (
+        f"no good run for as long as {MISSED_TO_STALE} readings take; a daily source: "
+        f"{MISSED_TO_STALE * 24} hours"
+    ),
+    Freshness.VERY_STALE: (
+        f"no good run for as long as {MISSED_TO_VERY_STALE} readings take; a daily "
+        f"source: {MISSED_TO_VERY_STALE} days"
+    ),
+    Freshness.NEVER_READ: "no good run yet",
+}
+
+PRICING_MEANINGS: Final = {
+    PricingModel.ON_DEMAND: "paid by time, without a promise on either side",
+    PricingModel.SPOT: "cheaper, and may be taken back at any time",
+    PricingModel.RESERVED: "promised for a term, of which the days are stated",
+}
+
+SERVICE_MEANINGS: Final = {
+    ServiceKind.INSTANCE: "a machine, virtual or bare, with its GPUs",
+    ServiceKind.POD: "a container with GPUs",
+    ServiceKind.SERVERLESS: "paid while a request runs; managed",
+    ServiceKind.DEDICATED_DEPLOYMENT: "a language model kept running on GPUs of one's own; managed",
+    ServiceKind.MARKETPLACE: "machines of many sellers, each with a price of its own",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule with its threshold, as the code applies it."""
+
+    name: str
+    text: str
+
+
+RULES: Final = (
+    Rule(
+        name="One GPU, one hour",
+        text=(
+            "A printed price is brought to dollars for one GPU for one hour: divided by the "
+            "GPUs of the "
+            f"instance and by the hours it pays for. A month has {HOURS_PER_MONTH} hours. The "
+            f"price as printed "
+            "is kept beside it, and rounding happens only where a figure is shown."
+        ),
+    ),
+    Rule(
+        name="Dense rates",
+        text=(
+            f"Rates at {', '.join(each.upper() for each in PRECISIONS)} are dense ones: half "
+            f"of what makers print "
+            "with sparsity. A rate that is not published is unknown, and never taken from "
+            "another precision."
+        ),
+    ),
+    Rule(
+        name="Unknown",
+        text=(
+            "An unknown figure is a dash with its reason. It sorts last in both directions and is never zero."
+        ),
+    ),
+    Rule(
+        name="Floors and slices",
+        text="A price written as 'from' is a floor and a slice is no card: neither enters a ratio.",
+    ),
+    Rule(
+        name="Same memory",
+        text=(f"A memory size is one of a card's known ones when it is within {MEMORY_TOLERANCE:.0%} of it."),
+    ),
+    Rule(
+        name="Other currencies",
+        text=(
+            "Dollars by the European Central Bank's reference rate of the day, or of the "
+            "last day that has one, "
+            f"for {LONGEST_USE.days} days at most. The history leaves them out and says so."
+        ),
+    ),
+    Rule(
+        name="Restated, not moved",
+        text=(
+            f"A price whose unit changed and that differs by less than {ROUNDING_PERCENT}% "
+            f"was only written "
+            "otherwise."
+        ),
+    ),
+    Rule(
+        name="Which offer stands for a card",
+        text=(
+            "Of one provider's offers of a card the one of the smallest minimum quantity, "
+            "then of the lowest "
+            "price. A marketplace has no such offer and shows its lowest, median and highest price."
+        ),
+    ),
+    Rule(
+        name="Gaps",
+        text=(
+            f"A line of the history ends {MISSED_TO_STALE} readings after the last good run "
+            f"and goes on at the next "
+            f"one. An announced price is dotted until a run has seen it, and "
+            f"{SHOWN_AHEAD.days} days ahead at most."
+        ),
+    ),
+    Rule(
+        name="A past day",
+        text=(
+            "The board of a day is that of its last second in UTC, and never changes once "
+            "the day is over: a hash "
+            "of its offers, prices and this page's version is kept and can be worked out again."
+        ),
+    ),
+    Rule(
+        name="A bad run never replaces a good one",
+        text=(
+            "Each provider publishes alone, all or nothing. One finding that holds keeps the whole run back."
+        ),
+    ),
+)
+"""The rules that are no metric, flag or finding; their numbers come from the code that uses them."""
+
+
+def _sections() -> tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...]:
+    """Return the lists of words with a key, a label and a meaning each."""
+    return (
+        (
+            "flags",
+            "Warnings beside a price",
+            tuple((key.value, words.FLAG[key], meaning) for key, meaning in FLAG_MEANINGS.items()),
+        ),
+        (
+            "freshness",
+            "How fresh a source is",
+            tuple((key.value, FRESHNESS[key], FRESHNESS_MEANINGS[key]) for key in Freshness),
+        ),
+        (
+            "outcomes",
+            "How a run ends",
+            tuple((key.value, OUTCOME[key], OUTCOME_MEANINGS[key]) for key in Outcome),
+        ),
+        (
+            "held",
+            "What becomes of a held run",
+            tuple((key.value, key.value, STATE[key.value]) for key in State),
+        ),
+        (
+            "changes",
+            "What can happen to an offer",
+            tuple((key.value, changes_words.KIND[key], changes_words.MEANING[key]) for key in ChangeKind),
+        ),
+        (
+            "pricing",
+            "Pricing",
+            tuple((key.value, words.PRICING[key], PRICING_MEANINGS[key]) for key in PricingModel),
+        ),
+        (
+            "service",
+            "What is rented",
+            tuple((key.value, words.SERVICE[key], SERVICE_MEANINGS[key]) for key in ServiceKind),
+        ),
+        (
+            "basis",
+            "What a printed price is for",
+            tuple((key.value, words.BASIS[key], "") for key in PriceBasis),
+        ),
+        ("holding", "Findings that hold a run", tuple((key, key, text) for key, text in HOLDING.items())),
+        ("noted", "Findings that are noted", tuple((key, key, text) for key, text in NOTED.items())),
+    )
+
+
+def methodology(request: Request) -> Response:
+    """Answer the page on method."""
+    take_nothing(request)
+    return _respond(
+        request,
+        page_of(
+            "methodology.html",
+            version_of_method=METHODOLOGY_VERSION,
+            rules=RULES,
+            sections=_sections(),
+            cadence=_cadence(),
+        ),
+    )
+
+
+def methodology_json(request: Request) -> Response:
+    """Answer the same as JSON."""
+    take_nothing(request)
+    return _respond(request, json_of(methodology_document()))
+
+
+def _respond(request: Request, answer: Answer) -> Response:
+    tag = etag("methodology", answer.body.decode())
+    return not_modified(request, tag) or respond(request, answer, tag=tag)
+
+
+def _cadence() -> tuple[tuple[str, str, int], ...]:
+    """Return how often a day each provider is read."""
+    return tuple((each.id, each.name, each.times_a_day) for each in load_providers().values())
+
+
+def methodology_document() -> dict[str, Any]:
+    """Return the method as one document for programs."""
+    return {
+        "methodology_version": METHODOLOGY_VERSION,
+        "metrics": [
+            {
+                "key": each.key,
+                "label": each.label,
+                "unit": each.unit,
+                "formula": each.formula,
+                "meaning": each.meaning,
+                "assumes": each.assumes,
+                "source": each.source,
+                "nature": each.nature,
+                "better": each.better,
+                "depends_on": list(each.depends),
+            }
+            for each in METRICS.values()
+        ],
+        "rules": [{"name": rule.name, "text": rule.text} for rule in RULES],
+        **{
+            name: [{"key": key, "label": label, "meaning": meaning} for key, label, meaning in entries]
+            for name, _, entries in _sections()
+        },
+    }
