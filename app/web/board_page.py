@@ -35,6 +35,7 @@ class Words(NamedTuple):
     canonical: str
     csv_href: str
     json_href: str
+    chart_href: str
     menus: Markup
     q: str
     min_gpus: str
@@ -129,6 +130,7 @@ def board_words(served: Served, selection: Selection) -> Words:
         canonical=f"/{suffix}",
         csv_href=f"/offers.csv{suffix}",
         json_href=f"/offers.json{suffix}",
+        chart_href=f"/charts/scatter{suffix}",
         menus=menus(served, selection),
         q=query.q,
         min_gpus=str(query.min_gpus or ""),

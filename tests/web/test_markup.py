@@ -50,10 +50,13 @@ def shape(html: str) -> Counter[tuple[str, ...]]:
 
 
 def assert_nothing_can_run(html: str) -> None:
-    """Check a parsed page: only our two scripts, no event attributes, no address but plain ones."""
+    """Check a parsed page: only our scripts, no event attributes, no address but plain ones.
+
+    A page with a chart loads plotly and what starts it beside the two of every page.
+    """
     tree = LexborHTMLParser(html)
     scripts = [node.attributes.get("src") or "inline" for node in tree.css("script")]
-    assert len(scripts) in {0, 2}
+    assert len(scripts) in {0, 2, 4}
     assert all(each.startswith("/static/") for each in scripts), scripts
     assert tree.css("img, iframe, object, embed, svg, style, base, textarea, [srcdoc], [style]") == []
     for node in tree.css("*"):
@@ -68,7 +71,7 @@ def assert_nothing_can_run(html: str) -> None:
 def test_the_board_keeps_its_shape_and_nothing_in_it_can_run(
     client: TestClient, harmless: TestClient
 ) -> None:
-    for address in ("/", f"/?{ALL}", "/compare"):
+    for address in ("/", f"/?{ALL}", "/compare", "/claims"):
         for headers in ({}, PART):
             page = client.get(address, headers=headers).text
             assert_nothing_can_run(page)
@@ -84,6 +87,33 @@ def test_the_evidence_keeps_its_shape_and_nothing_in_it_can_run(
             page = client.get(address, headers=headers).text
             assert_nothing_can_run(page)
             assert shape(page) == shape(harmless.get(address, headers=headers).text)
+
+
+def test_pages_about_cards_and_providers_keep_their_shape_and_nothing_in_them_can_run(
+    client: TestClient, harmless: TestClient
+) -> None:
+    for address in (
+        "/gpus",
+        "/gpus/h100-sxm",
+        "/history?gpu=h100-sxm",
+        "/charts/scatter",
+        "/charts/bars",
+        "/providers",
+    ):
+        page = client.get(address).text
+        assert_nothing_can_run(page)
+        assert shape(page) == shape(harmless.get(address).text), address
+    for offer in hostile.offers():
+        answer = client.get(f"/providers/{quote(offer.provider, safe='')}")
+        assert answer.status_code == 200
+        assert_nothing_can_run(answer.text)
+
+
+def test_a_figure_holds_no_markup_for_plotly_to_read(client: TestClient) -> None:
+    for address in ("/figures/history.json?gpu=h100-sxm", "/figures/scatter.json", "/figures/bars.json"):
+        for trace in client.get(address).json()["data"]:
+            texts = [trace["name"], *trace.get("text", []), *(y for y in trace["y"] if isinstance(y, str))]
+            assert not [text for text in texts if "<" in text or "%{" in text], address
 
 
 def test_every_text_shows_as_it_was_written(client: TestClient) -> None:
