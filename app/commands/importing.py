@@ -37,7 +37,7 @@ def import_command(settings: Settings, source: str | None, folder: Path | None) 
         from app.ingest import gpurentalprices  # noqa: PLC0415 - same
 
         try:
-            done = gpurentalprices.import_folder(engine, settings.archive, folder, now=now())
+            done = gpurentalprices.import_folder(engine, settings.archive, folder=folder, now=now())
         except gpurentalprices.ImportRefusedError as error:
             raise Refusal(str(error)) from error
     _print_imported(done)

@@ -72,7 +72,7 @@ class _Before:
     kept: dict[str, Decimal] = field(default_factory=dict)
 
 
-def import_folder(engine: Engine, archive: Path, folder: Path, *, now: datetime) -> Imported:
+def import_folder(engine: Engine, archive: Path, *, folder: Path, now: datetime) -> Imported:
     """Carry in every day in a folder, oldest first; days that were carried in before change nothing.
 
     It is one transaction for all, so an import that is killed starts from nothing again. Raises

@@ -48,7 +48,7 @@ def write(folder: Path, *days: list[dict[str, Any]], **states: dict[str, Any]) -
 
 
 def carried_in(engine: Engine, archive: Path, folder: Path) -> Imported:
-    return import_folder(engine, archive, folder, now=NOW)
+    return import_folder(engine, archive, folder=folder, now=NOW)
 
 
 def prices(engine: Engine, at: datetime, provider: str) -> dict[str, Decimal]:
