@@ -16,7 +16,7 @@ from app.store.tables import offer, price, scrape_run
 from app.store.types import BIG_INTEGER, UtcSeconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from sqlalchemy import Column, ColumnElement, Connection, Row, Select
@@ -112,10 +112,19 @@ def data_changed_at(connection: Connection) -> datetime | None:
 
 
 def offers_as_of(
-    connection: Connection, instant: datetime, *, provider: str | None = None
+    connection: Connection,
+    instant: datetime,
+    *,
+    provider: str | None = None,
+    accelerators: Collection[str] | None = None,
 ) -> list[StoredOffer]:
-    """Return every offer, or one provider's, that had a price at an instant, with it, ordered by id."""
+    """Return every offer that had a price at an instant, with it, ordered by id.
+
+    `provider` and `accelerators` narrow it to one provider's and to those of some variants.
+    """
     query = _as_of(instant)
+    if accelerators is not None:
+        query = query.where(offer.c.accelerator.in_(accelerators))
     if provider is not None:
         query = query.where(offer.c.provider == provider)
     context = _context(connection, instant)

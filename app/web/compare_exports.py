@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TERMS: Final = ("provider", "service_kind", "pricing_model", "tier", "term_days_min", "term_days_max")
 
 
-def document(served: Served, query: CompareQuery, pairing: Pairing) -> dict[str, Any]:
+def document(served: Served, query: CompareQuery, *, pairing: Pairing) -> dict[str, Any]:
     """Return a comparison as one document; numbers have their unit in the key or in `metric`."""
     question = pairing.question
     plain = OfferQuery(precision=query.precision, weights_gb=query.weights_gb)

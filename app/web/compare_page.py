@@ -131,7 +131,6 @@ class ComparePage:
     as_of: str
     today: str
     first_day: str
-    baseline_field: str
     spec_field: str
     stands_rule: str
     terms_rule: str
@@ -156,7 +155,9 @@ def compare_json(request: Request) -> Response:
     """Answer the same pairing as one document."""
     return _answer(
         request,
-        lambda served, query: Answer(json_bytes(document(served, query, _pairing(served, query))), JSON),
+        lambda served, query: Answer(
+            json_bytes(document(served, query, pairing=_pairing(served, query))), JSON
+        ),
     )
 
 
@@ -234,7 +235,6 @@ def compare_page(served: Served, query: CompareQuery) -> ComparePage:
             [words.provider_name(each.provider) for each in pairing.left_out if not each.lists]
         ),
         **_form(served, query),
-        baseline_field=query.baseline or "",
         spec_field="alt" if is_alt else "",
         stands_rule=STANDS_RULE,
         terms_rule=TERMS_RULE,

@@ -37,13 +37,13 @@ def providers(count: int) -> str:
     return f"{count} provider{'' if count == 1 else 's'}"
 
 
-def apart(value: Decimal, other: Decimal) -> tuple[str, str]:
-    """Return two figures with as many decimals, two at least, as it takes to tell them apart."""
-    for decimals in range(2, MOST_DECIMALS):
+def apart(value: Decimal, other: Decimal, *, fewest: int = 2) -> tuple[str, str]:
+    """Return two figures with as many decimals, `fewest` at least, as it takes to tell them apart."""
+    for decimals in range(fewest, MOST_DECIMALS):
         texts = (words.number(value, decimals), words.number(other, decimals))
         if texts[0] != texts[1]:
             return texts
-    return words.number(value, 2), words.number(other, 2)
+    return words.number(value, fewest), words.number(other, fewest)
 
 
 def counts(pairing: Pairing) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from app.store.session import make_engine
 from app.web import (
     api,
     changes_page,
+    claims_page,
     compare_page,
     more_api,
     more_pages,
@@ -84,6 +85,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
             Route("/offers/{offer_id}", pages.evidence, methods=["GET"]),
             Route("/docs", pages.api_page, methods=["GET"]),
             Route("/compare", compare_page.compare, methods=["GET"]),
+            Route("/claims", claims_page.claims, methods=["GET"]),
             Route("/changes", changes_page.changes, methods=["GET"]),
             Route("/status", status_page.status, methods=["GET"]),
             *more_pages.PAGES,

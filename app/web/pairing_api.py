@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from app.domain.compare_query import COMPARED, NAMES, SPECS
-from app.web import compare_page
+from app.web import claims_page, compare_page
 from app.web.api import JSON, REFUSALS
 from app.web.parameters import PARAMETERS
 
@@ -75,9 +75,40 @@ def compare_csv(request: Request) -> Response:
     return compare_page.compare_csv(request)
 
 
+_CLAIMS_SCHEMA: Final = {
+    "type": "object",
+    "required": ["as_of", "first_day_judged", "days_judged", "claims"],
+    "properties": {
+        "as_of": {"type": "string", "format": "date-time"},
+        "first_day_judged": {"type": ["string", "null"]},
+        "days_judged": {"type": "integer", "minimum": 0},
+        "claims": {
+            "type": "array",
+            "items": {"type": "object", "required": ["id", "sentence", "holds", "parts", "steps"]},
+        },
+    },
+}
+
+
+@router.get(
+    "/claims.json",
+    response_class=Response,
+    summary="Whether each claim holds, since when and by how much, as JSON",
+    openapi_extra={"parameters": [each for each in PARAMETERS if each["name"] == "as_of"]},
+    responses={
+        200: {"description": "The claims.", "content": {JSON: {"schema": _CLAIMS_SCHEMA}}},
+        **REFUSALS,
+    },
+)
+def claims_json(request: Request) -> Response:
+    """Give the claims of the page, with every day on which one's standing changed."""
+    return claims_page.claims_json(request)
+
+
 _ENDPOINTS: Final[dict[str, Callable[[Request], Response]]] = {
     "/compare.json": compare_json,
     "/compare.csv": compare_csv,
+    "/claims.json": claims_json,
 }
 
 for _path, _endpoint in _ENDPOINTS.items():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from app.web.answers import Answers
+from app.web.claims_days import ClaimDays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,4 +32,5 @@ class Shared:
     clock: Callable[[], datetime]
     enabled_sources: tuple[str, ...] = ()
     answers: Answers = field(default_factory=Answers)
+    claim_days: ClaimDays = field(default_factory=ClaimDays)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)

@@ -111,6 +111,6 @@ def test_the_document_lists_programs_addresses_only(schema: Any) -> None:
         "/providers.json",
         "/methodology.json",
     }
-    pairing = {"/compare.json", "/compare.csv"}
+    pairing = {"/compare.json", "/compare.csv", "/claims.json"}
     assert set(schema.raw_schema["paths"]) == offers | changes | watched | cards | pairing
     assert all(set(methods) == {"get"} for methods in schema.raw_schema["paths"].values())
