@@ -20,7 +20,7 @@ MAX_ANSWERS: Final = 256
 MAX_BYTES: Final = 32_000_000
 """Bytes of finished answers kept: an export of a large board is as large as some hundred pages."""
 
-BROTLI_QUALITY: Final = 5
+BROTLI_QUALITY: Final = 3
 SMALLEST_COMPRESSED_BYTES: Final = 1024
 
 
