@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from functools import cache
@@ -138,7 +138,7 @@ def depends_on(claim: Claim, rows: Sequence[Row], *, catalogue: Catalogue) -> tu
 def _judge_part(
     part: Part, rows: Iterable[Row], catalogue: Catalogue, *, use_alt: frozenset[str]
 ) -> PartVerdict:
-    question = question_of(part.query, catalogue, use_alt=use_alt)
+    question = replace(question_of(part.query, catalogue, use_alt=use_alt), wants_doubts=False)
     pairing = pair_cards([row for row in rows if _concerns(part, row)], question)
     found = [_decider(line, part) for line in pairing.counted]
     slacks = sorted((each for each in found if each is not None), key=lambda each: -each.slack)

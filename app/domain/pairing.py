@@ -35,7 +35,8 @@ class Question:
     """What is compared: cards in the order asked for, by one metric, each against one of them.
 
     The cards carry the figures in use: with `use_alt` the alternative ones. `siblings` are, for each card,
-    the others that a page which names no form factor could mean. Empty `service` takes every kind.
+    the others that a page which names no form factor could mean. Empty `service` takes every kind. Who only
+    counts leaves the doubts away.
     """
 
     cards: tuple[Accelerator, ...]
@@ -46,6 +47,7 @@ class Question:
     pricing: tuple[str, ...]
     service: tuple[str, ...] = ()
     siblings: Mapping[str, tuple[Accelerator, ...]]
+    wants_doubts: bool = True
 
     @property
     def has_price(self) -> bool:
@@ -260,7 +262,11 @@ def _line(
     base = next(cell for cell in cells if cell.card.id == question.baseline.id)
     cells = [cell if cell is base else _against(cell, base, question=question) for cell in cells]
     winners = _winners(cells, question.metric)
-    doubts = line_doubts(cells, question=question, view=view, terms=terms, winners=winners, rows=rows)
+    doubts = (
+        line_doubts(cells, question=question, view=view, terms=terms, winners=winners, rows=rows)
+        if question.wants_doubts
+        else ()
+    )
     return Line(provider=provider, terms=terms, cells=tuple(cells), winners=winners, doubts=doubts)
 
 

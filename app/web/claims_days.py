@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from app.domain.accelerators import Catalogue
 
-MOST_DAYS: Final = 120
+MOST_DAYS: Final = 90
 """Days with changes that are looked back on, the latest ones."""
 
 Held = tuple[bool | None, ...]
