@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.domain.cadence import Freshness, freshness, next_run, read_every
 from app.domain.findings import Level
-from app.domain.providers import load_providers
+from app.domain.providers import is_on, load_providers
 from app.domain.rows import Flag
 from app.store import runs, status, switches
 from app.store.records import Outcome
@@ -163,26 +163,23 @@ def _source_status(provider: str, known: _Known) -> SourceStatus:
 
 
 def _switched(provider: str, known: _Known) -> tuple[bool, str]:
-    """Tell whether a source is on, and why where there is something to say.
-
-    What the settings name is on; for the rest the operator's switch decides, else the default.
-    """
+    """Tell whether a source is on, by the one rule of the domain, and why where there is something to say."""
     if provider == ecb.PROVIDER:
         return True, "The exchange rates, read while a price is in another currency."
     if provider not in SCRAPERS:
         return False, "It has no source of its own: its prices were imported."
+    switch, facts = known.switches.get(provider), load_providers()[provider]
+    on = is_on(facts, switched=switch.is_on if switch else None, enabled=known.enabled)
     if provider in known.enabled:
-        return True, "The settings of this site turn it on."
-    switch, facts = known.switches.get(provider), load_providers().get(provider)
+        return on, "The settings of this site turn it on."
     if switch is not None:
-        turned = f"Turned {'on' if switch.is_on else 'off'} on {switch.changed_at.date()}"
-        return switch.is_on, f"{turned}: {switch.because}" if switch.because else f"{turned}."
-    if facts is None or facts.enabled_by_default:
-        return True, ""
-    return False, (
+        turned = f"Turned {'on' if on else 'off'} on {switch.changed_at.date()}"
+        return on, f"{turned}: {switch.because}" if switch.because else f"{turned}."
+    off = (
         "Off by default because of its terms. Whoever runs this site and has read them may turn it on: "
         f"inferprice sources enable {provider}."
     )
+    return on, "" if on else off
 
 
 def board_freshness(served: Served, as_of: date | None) -> str:
