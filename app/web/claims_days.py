@@ -52,34 +52,48 @@ class Looked:
 
 
 class ClaimDays:
-    """The judged days of one process, kept while the data is the same."""
+    """The judged days of one process, kept while the data is the same, and through an outage of the store."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._version: int | None = None
         self._held: dict[date, Held] = {}
+        self._is_whole = False
 
     def look_back(self, engine: Engine, catalogue: Catalogue, *, until: date) -> Looked:
-        """Judge every claim on the latest days with changes up to a day; raises NoBoardError."""
-        try:
-            with self._lock, reading(engine) as connection:
-                found = change_days(connection, until=until, limit=MOST_DAYS + 1)
-                version = queries.data_version(connection)
-                if version != self._version:
-                    self._version, self._held = version, {}
-                days = sorted(found[:MOST_DAYS])
-                for day in days:
-                    if day not in self._held:
-                        self._held[day] = _judge_day(connection, catalogue, day)
-                held = [(day, self._held[day]) for day in days]
-        except SQLAlchemyError as error:
-            raise NoBoardError("the database cannot be read") from error
+        """Judge every claim on the latest days with changes up to a day.
+
+        While the store is away the days that were judged before stand; raises NoBoardError without any.
+        """
+        with self._lock:
+            try:
+                days = self._judge(engine, catalogue, until)
+            except SQLAlchemyError as error:
+                days = sorted(day for day in self._held if day <= until)[-MOST_DAYS:]
+                if not days:
+                    raise NoBoardError("the database cannot be read") from error
+            held = [(day, self._held[day]) for day in days]
+            is_whole = self._is_whole
         return Looked(
             steps={claim.id: _steps(held, number) for number, claim in enumerate(load_claims())},
             first=days[0] if days else None,
             days=len(days),
-            is_whole=len(found) <= MOST_DAYS,
+            is_whole=is_whole,
         )
+
+    def _judge(self, engine: Engine, catalogue: Catalogue, until: date) -> list[date]:
+        """Return the days to look at, oldest first, each judged."""
+        with reading(engine) as connection:
+            found = change_days(connection, until=until, limit=MOST_DAYS + 1)
+            version = queries.data_version(connection)
+            if version != self._version:
+                self._version, self._held = version, {}
+            self._is_whole = len(found) <= MOST_DAYS
+            days = sorted(found[:MOST_DAYS])
+            for day in days:
+                if day not in self._held:
+                    self._held[day] = _judge_day(connection, catalogue, day)
+        return days
 
 
 def _judge_day(connection: Connection, catalogue: Catalogue, day: date) -> Held:

@@ -318,6 +318,20 @@ def test_per_pflop_the_h200_has_no_more_than_the_h100() -> None:
     assert (len(h200.beats), len(h200.loses)) == (0, 6)
 
 
+@pytest.mark.skipif(not SHARED.is_dir(), reason="not run: ../shared is not here")
+def test_per_pflop_as_computed_elsewhere() -> None:
+    cards = {"H100 SXM": "h100-sxm", "H200": "h200-sxm", "B200": "b200-sxm", "H100 PCIe": "h100-pcie"}
+    pairing = paired(metric="usd_per_pflop_hour", gpu=tuple(cards.values()))
+    with (SHARED / "pflop_ranking_22.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 22
+    for each in lines:
+        provider = {"Together AI": "together"}.get(each["provider"], each["provider"].lower())
+        value = line_of(pairing, provider).cell(cards[each["gpu"]]).value
+        expected = Fraction(each["usd_per_dense_fp8_pflop_hour"])
+        assert abs(Fraction(value or 0) - expected) <= Fraction(5, 10**7), each
+
+
 def test_a_bound_without_a_price_has_no_break_even() -> None:
     line = line_of(paired(metric="decode_ceiling_tokens_per_s"), "runpod")
     assert [rounded(cell.value, "0.1") for cell in line.cells] == ["47.9", "68.6", "114.3"]

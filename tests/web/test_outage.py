@@ -147,3 +147,14 @@ def test_a_board_with_nothing_but_old_prices_says_how_old(database_url: str) -> 
         page = get(client, "/")
     assert "Every price here is 10 days old or older: no provider has been read since." in page
     assert len(read_table(page).tree.css("tbody .flag.very_stale")) == len(read_table(page).ids)
+
+
+def test_comparisons_and_claims_keep_answering(client: TestClient, database_url: str) -> None:
+    pages = {path: get(client, path) for path in ("/compare", "/claims")}
+    with away(client, database_url):
+        for path, before in pages.items():
+            page = get(client, path)
+            assert "The database is away. These are the prices of 2026-11-20 12:30 UTC." in page
+            assert page.count("<li>") == before.count("<li>")
+            assert page.count("since 2026-11-02") == before.count("since 2026-11-02")
+    assert "The database is away" not in get(client, "/claims")
