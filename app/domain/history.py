@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.domain.cadence import MISSED_TO_STALE
 from app.domain.listing import StoredOffer
@@ -29,8 +29,7 @@ Key = tuple[int, int, int]
 """What decides which of the prices that hold at one time stands for all: the smallest of these."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(NamedTuple):
     """One price of one offer over the half-open time from `starts` to `ends` (None: still open), in UTC.
 
     `announced` says that until its end no run has seen it as the current price.
@@ -44,8 +43,7 @@ class Span:
     announced: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class Stretch(NamedTuple):
     """A time over which a line stands at one price; `offer_id` is None where no single offer has it."""
 
     starts: datetime
@@ -159,13 +157,15 @@ def _sweep(
 
 def _add(found: list[Stretch], chosen: Key, *, starts: datetime, ends: datetime, announced: bool) -> None:
     """Add a price from one time to another; it goes on with the last stretch when nothing changed."""
-    each = Stretch(
-        starts=starts, ends=ends, usd_micros=chosen[1], offer_id=chosen[2] or None, announced=announced
-    )
-    if found and replace(found[-1], starts=starts, ends=ends) == each and found[-1].ends == starts:
-        found[-1] = replace(found[-1], ends=ends)
-    else:
-        found.append(each)
+    _, usd_micros, number = chosen
+    offer_id = number or None
+    if found:
+        last = found[-1]
+        goes_on = last.ends == starts and last.usd_micros == usd_micros and last.offer_id == offer_id
+        if goes_on and last.announced == announced:
+            found[-1] = last._replace(ends=ends)
+            return
+    found.append(Stretch(starts, ends, usd_micros, offer_id, announced))
 
 
 def _clipped(
@@ -175,22 +175,29 @@ def _clipped(
     found: list[Stretch] = []
     for each in raw:
         if each.starts > now:
-            ends = min(each.ends, each.starts + SHOWN_AHEAD)
-            found.append(replace(each, ends=ends, announced=True))
+            found.append(each._replace(ends=min(each.ends, each.starts + SHOWN_AHEAD), announced=True))
         elif each.announced:
-            found.append(replace(each, ends=min(each.ends, now)))
+            found.append(each._replace(ends=min(each.ends, now)))
         else:
-            parts = ((max(each.starts, first), min(each.ends, last)) for first, last in times)
-            found += [replace(each, starts=first, ends=last) for first, last in parts if first < last]
+            found += [
+                _within(each, first, end=last)
+                for first, last in times
+                if first < each.ends and each.starts < last
+            ]
     return tuple(each for each in found if each.starts < each.ends)
+
+
+def _within(each: Stretch, start: datetime, *, end: datetime) -> Stretch:
+    """Return the part of a stretch between two times."""
+    if start <= each.starts and each.ends <= end:
+        return each
+    return each._replace(starts=max(each.starts, start), ends=min(each.ends, end))
 
 
 def window(line: Line, *, start: datetime, end: datetime | None) -> Line:
     """Return the part of a line within a time; `end` None leaves what is announced."""
-    parts = (
-        replace(each, starts=max(each.starts, start), ends=each.ends if end is None else min(each.ends, end))
-        for each in line.stretches
-    )
+    last = FOR_EVER if end is None else end
+    parts = (_within(each, start, end=last) for each in line.stretches)
     return replace(line, stretches=tuple(each for each in parts if each.starts < each.ends))
 
 

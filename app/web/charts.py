@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
@@ -144,7 +143,7 @@ def _announced(
 
 def _until(before: Stretch, starts: datetime) -> Stretch:
     """Return the wait from the end of what is known to the date of an announced price."""
-    return replace(before, starts=before.ends, ends=starts, announced=True)
+    return before._replace(starts=before.ends, ends=starts, announced=True)
 
 
 def _moment(moment: datetime) -> str:

@@ -174,7 +174,7 @@ def gpu_page(served: Served, card: Accelerator, *, shared: Shared) -> GpuPage:
     query = OfferQuery(gpu=(card.id,), per_page=MOST_ROWS)
     selection = served.board.select(query)
     asked = HistoryQuery(gpu=card.id)
-    steps = table_lines(load_history(shared, served, query=asked))
+    steps = table_lines(load_history(shared, served, query=asked), most=MOST_STEPS)
     return GpuPage(
         title=card.name,
         line=gpu_line(card, _rows(served, card), precision=query.precision),
@@ -195,7 +195,7 @@ def gpu_page(served: Served, card: Accelerator, *, shared: Shared) -> GpuPage:
         own_names=tuple(each for each in names_for(card.id) if len(each.parts) == 1),
         open_names=tuple(each for each in names_for(card.id) if len(each.parts) > 1),
         sibling_names=tuple(_sibling_names(card)),
-        history=tuple(steps[:MOST_STEPS]),
+        history=tuple(steps),
         history_href=history_link("/history", asked),
         history_csv=history_link("/history.csv", asked),
         figure_href=history_link("/figures/history.json", asked),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from starlette.responses import RedirectResponse
@@ -27,6 +28,7 @@ from app.web.state import query_text, read_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -149,7 +151,7 @@ def history_page(served: Served, found: History) -> HistoryPage:
     query = found.query
     on_board = {row.accelerator.id for row in served.board.rows if row.accelerator}
     names = [(card.id, card.name) for card in served.board.catalogue.accelerators]
-    lines = table_lines(found)
+    stretches = sum(len(line.stretches) for line in found.lines)
     return HistoryPage(
         title=f"{found.card.name}: {found.metric.label.lower()} over time",
         query=query,
@@ -158,8 +160,8 @@ def history_page(served: Served, found: History) -> HistoryPage:
         metrics=tuple(PRICED.values()),
         listed=tuple(pair for pair in names if pair[0] in on_board),
         others=tuple(pair for pair in names if pair[0] not in on_board),
-        lines=tuple(lines[:MOST_LINES]),
-        left_out=max(0, len(lines) - MOST_LINES),
+        lines=tuple(table_lines(found, most=MOST_LINES)),
+        left_out=max(0, stretches - MOST_LINES),
         notices=tuple(_notices(found)),
         today=served.words.today.isoformat(),
         precisions=PRECISIONS,
@@ -184,11 +186,11 @@ def _notices(found: History) -> Iterator[str]:
         )
 
 
-def table_lines(found: History) -> list[HistoryLine]:
-    """Return every stretch of every line, the latest first."""
+def table_lines(found: History, *, most: int) -> list[HistoryLine]:
+    """Return the stretches of all lines, the latest first, and at most so many."""
     pairs = [(line, each) for line in found.lines for each in line.stretches]
     pairs.sort(key=lambda pair: pair[1].starts, reverse=True)
-    return [_table_line(found, line, each) for line, each in pairs]
+    return [_table_line(found, line, each) for line, each in pairs[:most]]
 
 
 def _table_line(found: History, line: Line, each: Stretch) -> HistoryLine:
@@ -233,7 +235,7 @@ def _plain_stretch(found: History, line: Line, each: Stretch) -> list[object]:
 
 def history_document(found: History) -> dict[str, Any]:
     """Return the lines as one document for programs; a time without a stretch is one nobody read."""
-    query = found.query
+    query, say = found.query, cache(words.utc)  # each time stands twice: one stretch's end is another's start
     return {
         "gpu": query.gpu,
         "metric": query.metric,
@@ -247,18 +249,18 @@ def history_document(found: History) -> dict[str, Any]:
             {
                 "provider": line.provider,
                 "line": line.what,
-                "stretches": [_plain_dict(found, each) for each in line.stretches],
+                "stretches": [_plain_dict(found, each, say=say) for each in line.stretches],
             }
             for line in found.lines
         ],
     }
 
 
-def _plain_dict(found: History, each: Stretch) -> dict[str, Any]:
+def _plain_dict(found: History, each: Stretch, *, say: Callable[[datetime], str]) -> dict[str, Any]:
     value = found.figures[each.usd_micros]
     return {
-        "from": words.utc(each.starts),
-        "to": words.utc(each.ends),
+        "from": say(each.starts),
+        "to": say(each.ends),
         "value": None if value is None else float(value),
         "usd_per_gpu_hour": each.usd_micros / MICROS_PER_USD,
         "announced": each.announced,

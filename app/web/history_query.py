@@ -41,6 +41,9 @@ DAYS: Final = 400
 MOST_PRICES: Final = 60_000
 """Prices that one answer is worked out from; beyond it a shorter time has to be asked for."""
 
+OLDEST: Final = date(2000, 1, 1)
+"""A day before any price; what an address asks of earlier ones is read from here on."""
+
 DEFAULT_GPU: Final = "h100-sxm"
 NAMES: Final = ("gpu", "metric", "precision", "weights_gb", "pricing", "service", "from", "to")
 BOARD_NAMES: Final = {"gpu": "baseline", "from": "as_of", "to": "as_of"}
@@ -170,7 +173,7 @@ def _load(connection: Connection, served: Served, query: HistoryQuery, *, now: d
     card = served.board.catalogue.by_id[query.gpu]
     last = query.end or served.words.today
     first = query.start or last - timedelta(days=min(DAYS, last.toordinal() - 1))
-    start, end = midnight(first), None if query.end is None else midnight(query.end) + DAILY
+    start, end = midnight(max(first, OLDEST)), None if query.end is None else midnight(query.end) + DAILY
     wanted = store.Wanted(accelerator=card.id, pricing=query.pricing, services=query.service)
     found = store.spans_of(connection, wanted, start=start, end=end or FOR_EVER, limit=MOST_PRICES)
     if found is None:

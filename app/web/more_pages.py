@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 PAGES: Final = [
     Route("/gpus", gpu_pages.gpus, methods=["GET"]),
-    Route("/gpus/{variant}.json", gpu_page.gpu_json, methods=["GET"]),
-    Route("/gpus/{variant}", gpu_page.gpu, methods=["GET"]),
     Route("/charts/scatter", chart_pages.scatter, methods=["GET"]),
     Route("/charts/bars", chart_pages.bars, methods=["GET"]),
     Route("/providers", provider_page.providers, methods=["GET"]),
@@ -154,3 +152,15 @@ _twin(
     media_type=JSON,
     parameters=[],
 )
+_twin(
+    "/gpus/{variant}.json",
+    gpu_page.gpu_json,
+    summary="One accelerator with its figures, their sources, its siblings and its names, as JSON",
+    media_type=JSON,
+    parameters=[
+        {"name": "variant", "in": "path", "required": True, "schema": _TEXT},
+        *_of_board(("precision",)),
+    ],
+)
+# After the address that ends in .json, which it would take as well.
+router.add_route("/gpus/{variant}", gpu_page.gpu, methods=["GET", "HEAD"], include_in_schema=False)

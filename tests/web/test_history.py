@@ -136,6 +136,12 @@ def test_a_wrong_value_is_named(client: TestClient, query: str, field: str) -> N
     assert client.get(f"/history?{query}").status_code == 422
 
 
+@pytest.mark.parametrize("query", ["from=0001-01-01", "to=0001-01-01", "from=0001-01-01&to=0001-01-02"])
+def test_the_first_days_of_the_calendar_can_be_asked_for(client: TestClient, query: str) -> None:
+    has_lines = bool(client.get(f"/history.json?{query}").json()["lines"])
+    assert has_lines == ("to=" not in query)
+
+
 def test_a_forms_empty_fields_are_left_out(client: TestClient) -> None:
     answer = client.get("/history?gpu=h100-sxm&metric=usd_per_gpu_hour&weights_gb=70&service=&from=&to=")
     assert (answer.status_code, answer.headers["location"]) == (303, "/history?gpu=h100-sxm")

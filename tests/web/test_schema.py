@@ -64,7 +64,7 @@ def with_known_names(case: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
-@pytest.mark.parametrize("path", ["/offers.csv", "/offers.json", "/compare.json"])
+@pytest.mark.parametrize("path", ["/offers.csv", "/offers.json", "/compare.json", "/history.json"])
 def test_no_generated_request_breaks_the_server(
     schema: Any, path: str, mode: GenerationMode, give_up_at: float, pytestconfig: pytest.Config
 ) -> None:
@@ -105,6 +105,7 @@ def test_the_document_lists_programs_addresses_only(schema: Any) -> None:
     watched = {"/status.json", "/healthz", "/readyz", "/metrics"}
     cards = {"/gpus.json", "/gpus.csv", "/history.json", "/history.csv", "/figures/history.json"}
     cards |= {
+        "/gpus/{variant}.json",
         "/figures/roofline.json",
         "/figures/scatter.json",
         "/figures/bars.json",
