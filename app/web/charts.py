@@ -27,6 +27,10 @@ SYMBOLS: Final = ("circle", "square", "diamond", "cross", "triangle-up", "x", "s
 DASHES: Final = ("solid", "dash", "longdash", "dashdot")
 WHAT: Final = {"price": "", "min": "lowest", "median": "median", "max": "highest"}
 
+MOST_MARKED: Final = 1000
+"""Points of a history of which each has its symbol."""
+FEW_MARKS: Final = 8
+
 Figure = dict[str, Any]
 Styled = tuple[str, str, str]
 
@@ -61,6 +65,7 @@ def series_name(line: Line) -> str:
 def history_figure(history: History, *, unit: str) -> Figure:
     """Return the step lines of a history: whole where read, dotted where announced, nothing in a gap."""
     traces: list[dict[str, Any]] = []
+    many = sum(len(line.stretches) for line in history.lines) > MOST_MARKED
     for line, (colour, symbol, dash) in zip(history.lines, styles(len(history.lines)), strict=True):
         name = series_name(line)
         known = [each for each in line.stretches if not each.announced]
@@ -69,7 +74,9 @@ def history_figure(history: History, *, unit: str) -> Figure:
             "hovertemplate": f"%{{x|%Y-%m-%d}}: %{{y:.3f}} {unit}<extra>{_plain(name)}</extra>",
         }
         line_style = {"color": colour, "shape": "hv", "width": 2}
-        marker = {"color": colour, "symbol": symbol, "size": 6}
+        # Of a long history only a few points a line are marked: drawing each takes the browser seconds.
+        shown = {"maxdisplayed": FEW_MARKS} if many else {}
+        marker = {"color": colour, "symbol": symbol, "size": 6, **shown}
         common = {
             "type": "scatter",
             "name": _plain(name),

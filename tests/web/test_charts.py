@@ -1,5 +1,6 @@
 """Charts of the board: figures hold the numbers of the table beside them and of the board itself."""
 
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -8,8 +9,12 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
+from app.domain.accelerators import load_catalogue
+from app.domain.history import Line, Stretch
+from app.domain.metrics import METRICS
 from app.web.chart_pages import efficient
-from app.web.charts import styles
+from app.web.charts import FEW_MARKS, MOST_MARKED, history_figure, styles
+from app.web.history_query import History, HistoryQuery
 from tests.web.reading import get
 
 ON_DEMAND = "pricing=on_demand&gpu=h100-sxm&gpu=h200-sxm&gpu=b200-sxm"
@@ -107,3 +112,26 @@ def test_plotly_is_loaded_only_where_there_is_a_chart(client: TestClient) -> Non
         assert "/static/vendor/plotly." in get(client, path)
     for path in ("/", "/gpus", "/changes", "/status", "/offers/1"):
         assert "plotly" not in get(client, path)
+
+
+def test_a_long_history_marks_a_few_points_of_each_line_only() -> None:
+    """Twenty thousand symbols take a browser four seconds, the lines alone half of one."""
+    start = datetime(2025, 1, 1, tzinfo=UTC)
+    days = [start + timedelta(days=number) for number in range(MOST_MARKED + 2)]
+    stretches = tuple(
+        Stretch(this, following, 2_000_000, 1, announced=False) for this, following in pairwise(days)
+    )
+    for most, wanted in ((MOST_MARKED, None), (MOST_MARKED + 1, FEW_MARKS)):
+        history = History(
+            query=HistoryQuery(),
+            card=load_catalogue().by_id["h100-sxm"],
+            metric=METRICS["usd_per_gpu_hour"],
+            lines=(Line(provider="acme", what="price", stretches=stretches[:most]),),
+            figures={2_000_000: Decimal(2)},
+            other_currency=(),
+            first=start.date(),
+            now=days[-1],
+        )
+        (trace,) = history_figure(history, unit="$/GPU-h")["data"]
+        assert trace["marker"].get("maxdisplayed") == wanted
+        assert len(trace["x"]) == most + 1
