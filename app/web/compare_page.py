@@ -11,9 +11,10 @@ from starlette.responses import RedirectResponse, Response
 
 from app.domain.accelerators import PRECISIONS
 from app.domain.compare_query import COMPARED, compare_pairs, parse_compare, question_of
-from app.domain.doubts import WHY_MEANINGS
+from app.domain.doubts import WHY_MEANINGS, Why
 from app.domain.offers import PricingModel, ServiceKind
 from app.domain.pairing import STANDS_RULE, TERMS_RULE, labels, pair_cards
+from app.domain.providers import VIA
 from app.domain.query import OfferQuery
 from app.domain.rows import FLAG_MEANINGS, Flag
 from app.web import compare_words, words
@@ -38,6 +39,14 @@ if TYPE_CHECKING:
 
 HTML: Final = "text/html; charset=utf-8"
 JSON: Final = "application/json"
+
+_KINDS: Final = {
+    Why.SPEC: Flag.DISPUTED_ORDER,
+    Why.FORM: Flag.ASSUMED,
+    Why.FLOOR: Flag.FLOOR,
+    Why.STALE: Flag.STALE,
+}
+"""Which of the board's flags a doubt looks like."""
 CSV: Final = "text/csv; charset=utf-8"
 
 
@@ -121,7 +130,6 @@ class ComparePage:
     cards: tuple[CardView, ...]
     lines: tuple[LineView, ...]
     left_out: tuple[tuple[str, str], ...]
-    without_any: str
     gpus: tuple[Choice, ...]
     metrics: tuple[Choice, ...]
     precisions: tuple[Choice, ...]
@@ -228,18 +236,23 @@ def compare_page(served: Served, query: CompareQuery) -> ComparePage:
         has_price=question.has_price,
         cards=tuple(_card(card, query, names=names) for card in question.cards),
         lines=tuple(_line(line, pairing, query=query) for line in pairing.lines),
-        left_out=tuple(
-            (words.provider_name(each.provider), each.why) for each in pairing.left_out if each.lists
-        ),
-        without_any=compare_words.joined(
-            [words.provider_name(each.provider) for each in pairing.left_out if not each.lists]
-        ),
+        left_out=_left_out(pairing),
         **_form(served, query),
         spec_field="alt" if is_alt else "",
         stands_rule=STANDS_RULE,
         terms_rule=TERMS_RULE,
         meanings=tuple((compare_words.DOUBT[why], meaning) for why, meaning in WHY_MEANINGS.items()),
     )
+
+
+def _left_out(pairing: Pairing) -> tuple[tuple[str, str], ...]:
+    """Return each reason with whom it leaves out; an aggregator's word on a paired provider is not told."""
+    paired = {line.provider.partition(VIA)[0] for line in pairing.lines}
+    found: dict[str, list[str]] = {}
+    for each in sorted(pairing.left_out, key=lambda one: not one.lists):
+        if VIA not in each.provider or each.provider.partition(VIA)[0] not in paired:
+            found.setdefault(each.why, []).append(words.provider_name(each.provider))
+    return tuple((compare_words.joined(names), why) for why, names in found.items())
 
 
 def _form(served: Served, query: CompareQuery) -> dict[str, Any]:
@@ -312,7 +325,7 @@ def _line(line: Line, pairing: Pairing, *, query: CompareQuery) -> LineView:
         counts=line.counts,
         cells=tuple(_cell(cell, line, pairing=pairing, query=query) for cell in line.cells),
         winner=f"tie: {wins}" if len(line.winners) > 1 else wins,
-        in_doubt=bool(line.doubts),
+        in_doubt=any(each.why is not Why.STALE for each in line.doubts),
     )
 
 
@@ -363,11 +376,12 @@ def _about(cell: Cell) -> str:
 
 def _marks(cell: Cell, line: Line, *, pairing: Pairing) -> Iterator[Mark]:
     """Yield the small words beside a cell: what is in doubt about it, an assumption, a minimum."""
+    said: dict[Why, list[str]] = {}
     for each in line.doubts:
         if each.card.id == cell.card.id:
-            kind = {"spec": Flag.DISPUTED_ORDER, "stale": Flag.STALE, "floor": Flag.FLOOR}.get(each.why)
-            sentence = compare_words.doubt(line, each, pairing=pairing)
-            yield Mark(kind=kind or Flag.ASSUMED, word=compare_words.DOUBT[each.why], meaning=sentence)
+            said.setdefault(each.why, []).append(compare_words.doubt(line, each, pairing=pairing))
+    for why, sentences in said.items():
+        yield Mark(kind=_KINDS[why], word=compare_words.DOUBT[why], meaning=" ".join(sentences))
     if cell.row is not None and cell.row.offer.variant_assumed:
         yield Mark(kind=Flag.ASSUMED, word=words.FLAG[Flag.ASSUMED], meaning=FLAG_MEANINGS[Flag.ASSUMED])
     if cell.row is not None and cell.row.offer.min_gpus > 1:

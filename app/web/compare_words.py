@@ -110,10 +110,28 @@ def _written(line: Line, each: Doubt) -> str:
 
 
 def doubts(pairing: Pairing) -> tuple[str, ...]:
-    """Return all doubts of the lines that count, those about published figures first."""
+    """Return all doubts of the lines that count: published figures first, old prices in one sentence last."""
     found = [
         (list(Why).index(each.why), doubt(line, each, pairing=pairing))
         for line in pairing.counted
         for each in line.doubts
+        if each.why is not Why.STALE
     ]
-    return tuple(dict.fromkeys(sentence for _, sentence in sorted(found, key=lambda one: one[0])))
+    sentences = [sentence for _, sentence in sorted(found, key=lambda one: one[0])]
+    return tuple(dict.fromkeys([*sentences, *_stale(pairing)]))
+
+
+def _stale(pairing: Pairing) -> tuple[str, ...]:
+    """Return one sentence about all old prices: whose they are, and when they were last seen."""
+    old = [line for line in pairing.counted if any(each.why is Why.STALE for each in line.doubts)]
+    if not old:
+        return ()
+    rows = [cell.row for line in old for cell in line.cells if cell.row and cell.row.is_stale]
+    seen = sorted(row.stored.last_seen_at.date() for row in rows)
+    days = f"on {seen[0]}" if seen[0] == seen[-1] else f"between {seen[0]} and {seen[-1]}"
+    whose = (
+        "all of these prices"
+        if len(old) == len(pairing.counted)
+        else f"prices of {joined([words.provider_name(line.provider) for line in old])}"
+    )
+    return (f"A good run last saw {whose} {days}; they may have moved since.",)

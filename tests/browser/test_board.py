@@ -220,7 +220,7 @@ def test_a_wrong_value_is_answered_with_a_sentence_and_a_way_back(visit: Visit) 
 
 def test_no_page_scrolls_sideways(visit: Visit) -> None:
     wide = "/?per_page=20&columns=" + ",".join(COLUMNS)
-    plain = ("/offers/1", "/docs", "/?gpu=x", "/nothing", "/changes", "/status")
+    plain = ("/offers/1", "/docs", "/?gpu=x", "/nothing", "/changes", "/status", "/compare", "/claims")
     for path in ("/?per_page=20&baseline=h100-sxm", wide, *plain):
         visit.go(path)
         assert not scrolls_sideways(visit.page), path

@@ -1,6 +1,7 @@
 """The comparison's page, JSON and CSV give the article's table, the same numbers, and say what is wrong."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
@@ -163,4 +164,17 @@ def test_the_market_shows_who_is_left_out_and_why(client: TestClient) -> None:
     nebius = next(line for line in document["lines"] if line["provider"] == "nebius")
     assert nebius["cells"][1]["why"] == "lists no H200 SXM"
     page = LexborHTMLParser(get(client, "/compare"))
-    assert [node.text() for node in page.css(".left-out dt")] == ["ancient", "odd", "oldhost"]
+    assert [node.text() for node in page.css(".left-out dt")] == ["ancient and oldhost", "odd"]
+
+
+def test_old_prices_are_said_in_one_sentence(table: TestClient) -> None:
+    """Two weeks later every price of the table is old."""
+    url = str(table.app.state.shared.engine.url)  # type: ignore[attr-defined]  # our application
+    later = READ_AT + timedelta(days=14)
+    with TestClient(create_app(settings_for(url), clock=lambda: later)) as client:
+        page = get(client, "/compare")
+    assert sentences(page, ".fragile li")[1:] == [
+        "A good run last saw all of these prices on 2026-10-30; they may have moved since."
+    ]
+    assert len(LexborHTMLParser(page).css("tbody .flag.stale")) == 21
+    assert sentences(page, "tbody td:last-child small") == ["in doubt"]
