@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.metrics import METRICS, Metric
-from app.domain.pairing import make_question
 from app.domain.query import OfferQuery, QueryError, Vocabulary, parse_query, query_pairs
+from app.domain.question import make_question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from app.domain.accelerators import Catalogue
-    from app.domain.pairing import Question
+    from app.domain.question import Question
 
 DEFAULT_CARDS: Final = ("h100-sxm", "h200-sxm", "b200-sxm")
 DEFAULT_METRIC: Final = "usd_per_tbs_hour"

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from app.domain.accelerators import Accelerator
     from app.domain.metrics import Metric, View
     from app.domain.offers import PairKey
-    from app.domain.pairing import Cell, Question
+    from app.domain.pairing import Cell
+    from app.domain.question import Question
     from app.domain.rows import Row
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.domain.accelerators import Accelerator
-    from app.domain.pairing import Question
+    from app.domain.question import Question
     from app.domain.rows import Row
 
 

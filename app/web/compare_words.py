@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.domain.doubts import Why, compare
-from app.domain.pairing import labels
+from app.domain.question import labels
 from app.web import words
 
 if TYPE_CHECKING:

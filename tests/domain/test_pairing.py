@@ -15,7 +15,8 @@ from app.domain.board import build_board
 from app.domain.compare_query import CompareQuery, question_of
 from app.domain.doubts import Why
 from app.domain.offers import Offer, PricingModel, ServiceKind
-from app.domain.pairing import Line, Pairing, labels, pair_cards
+from app.domain.pairing import Line, Pairing, pair_cards
+from app.domain.question import labels
 from app.domain.rows import Flag
 from tests.domain import made
 from tests.domain.article import board_of, offer_of
