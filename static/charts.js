@@ -14,7 +14,7 @@ function colour(name) {
 }
 
 function with_ink(value, ink) {
-  if (value === "ink") return ink;
+  if (value === "#000000") return ink;
   if (Array.isArray(value) || value === null || typeof value !== "object") return value;
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, with_ink(part, ink)]));
 }

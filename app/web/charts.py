@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from app.domain.history import Line, Stretch
     from app.web.history_query import History
 
-INK: Final = "ink"
-"""Stands for the colour of text, which the browser knows: black on white, or nearly white on black."""
+INK: Final = "#000000"
+"""Black, in place of which the browser takes the colour of its text: nearly white on dark."""
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK)
 """Okabe and Ito (2008), Color Universal Design, for the colour-blind too. Yellow is too pale on white."""
@@ -50,8 +50,26 @@ def layout(x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> dict[str,
         "yaxis": {"automargin": True, **y},
         "hovermode": "closest",
         "margin": {"l": 56, "r": 16, "t": 16, "b": 48},
-        "legend": {"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0},
+        "legend": {
+            "orientation": "h",
+            "yref": "container",
+            "y": 0.01,
+            "yanchor": "bottom",
+            "x": 0,
+            "maxheight": 0.35,
+        },
         **more,
+    }
+
+
+def log_axis(title: str) -> dict[str, Any]:
+    """Return a logarithmic axis whose marks are written in full: a bare 2 could be 0.2 or 20."""
+    marks = [digit * 10.0**power for power in range(-4, 6) for digit in (1, 2, 3, 5, 7)]
+    return {
+        "type": "log",
+        "title": {"text": title},
+        "tickvals": marks,
+        "ticktext": [f"{mark:,.4f}".rstrip("0").rstrip(".") for mark in marks],
     }
 
 
@@ -169,10 +187,7 @@ def roofline_figure(card: Accelerator) -> Figure:
         _roof(card, names, ridge=ridge, far=far, style=style)
         for (ridge, names), style in zip(by_ridge.items(), styles(len(by_ridge)), strict=True)
     ]
-    axes = (
-        {"type": "log", "title": {"text": "operations per byte"}},
-        {"type": "log", "title": {"text": "dense TFLOPS, at most"}},
-    )
+    axes = (log_axis("operations per byte"), log_axis("dense TFLOPS, at most"))
     return {"data": traces, "layout": layout(*axes, showlegend=True)}
 
 
@@ -228,7 +243,7 @@ def scatter_figure(
             "hoverinfo": "skip",
         }
     )
-    axes = ({"type": "log", "title": {"text": x_unit}}, {"type": "log", "title": {"text": y_unit}})
+    axes = (log_axis(x_unit), log_axis(y_unit))
     return {"data": traces, "layout": layout(*axes, showlegend=True)}
 
 
@@ -251,7 +266,11 @@ def bars_figure(cards: Mapping[str, Mapping[str, float]], providers: Sequence[st
             cards.items(), styles(len(cards)), cycle(("", "/", "\\", ".", "x")), strict=False
         )
     ]
-    order = {"categoryorder": "array", "categoryarray": [_plain(each) for each in reversed(providers)]}
+    order = {
+        "dtick": 1,
+        "categoryorder": "array",
+        "categoryarray": [_plain(each) for each in reversed(providers)],
+    }
     return {
         "data": traces,
         "layout": layout(
