@@ -89,4 +89,7 @@ def test_the_page_about_data_leads_to_every_download(client: TestClient) -> None
     wanted = {"/offers.csv", "/offers.json", "/gpus.csv", "/gpus.json", "/changes.json", "/changes.atom"}
     assert wanted | {"/status.json", "/methodology.json", "/openapi.json"} <= set(own)
     assert {client.get(link).status_code for link in own} == {200}
-    assert "Apache-2.0" in tree.css_first("main").text()
+    text = tree.css_first("main").text()
+    assert {
+        word for word in ("Apache-2.0", "CC BY 4.0", "European Central Bank") if word not in text
+    } == set()
