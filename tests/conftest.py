@@ -1,13 +1,22 @@
 """Fixtures every test may ask for: an empty database of each kind, and the line that says which were used."""
 
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.databases import NoPostgresError, Server, empty_postgres, empty_sqlite, postgres_server
+
+# What decides a merge draws the same examples each time; a run by hand draws new ones. How long an example
+# takes decides nothing anywhere.
+settings.register_profile(
+    "steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
+settings.load_profile("steady")
 
 SERVER = pytest.StashKey[Server]()
 USES = pytest.StashKey[Counter[str]]()
