@@ -91,10 +91,6 @@ class Metric:
                 return operand.missing(row, view)
         return ""
 
-    def operands(self, row: Row, view: View) -> tuple[tuple[Operand, Decimal | None], ...]:
-        """Return each operand with its number, numerator first, for the evidence of a row."""
-        return tuple((operand, operand.get(row, view)) for operand in (*self.numerator, *self.denominator))
-
 
 def _listed_usd(row: Row, _view: View) -> Decimal | None:
     micros = row.stored.usd_micros_per_gpu_hour

@@ -8,18 +8,17 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from app.domain.columns import export_columns
-from app.web.answers import Answer, etag, not_modified, respond
+from app.web.answers import Answer
 from app.web.exports import csv_text, json_bytes, json_document, json_row, json_rows
-from app.web.pages import find_board
+from app.web.kept import answer_kept
 from app.web.parameters import PARAMETERS
-from app.web.state import link, query_text, read_pairs, read_query
+from app.web.state import link, read_pairs, read_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.domain.query import OfferQuery, QueryError
     from app.web.boards import Served
-    from app.web.shared import Shared
 
 router = APIRouter()
 
@@ -122,20 +121,12 @@ def offers_json(request: Request) -> Response:
 
 
 def _export(request: Request, make: Callable[..., Answer]) -> Response:
-    shared: Shared = request.app.state.shared
-    text = query_text(request)
-    served = find_board(shared, text)
-    key = f"{request.scope['path']}?{text}"
-    tag = etag(served.token, key)
-    known = not_modified(request, tag)
-    if known is not None:
-        return known
-    found = shared.answers.peek(served.token, key)
-    if found is None:
+    def answer(served: Served, text: str) -> Answer:
         query = read_query(text, served.words)
         paged = any(name in {"page", "per_page"} and value for name, value in read_pairs(text))
-        found = shared.answers.keep(served.token, key, answer=make(served, query, everything=not paged))
-    return respond(request, found, tag=tag)
+        return make(served, query, everything=not paged)
+
+    return answer_kept(request, answer)
 
 
 @router.get(

@@ -8,11 +8,11 @@ from starlette.responses import RedirectResponse, Response
 
 from app.domain.query import QueryError
 from app.web import words
-from app.web.answers import Answer, etag, not_modified, respond
+from app.web.answers import Answer
 from app.web.claims_view import claims_page, judge_all, part_sentence
 from app.web.compare_view import compare_link
 from app.web.exports import json_bytes
-from app.web.pages import find_board
+from app.web.kept import answer_kept
 from app.web.render import environment
 from app.web.state import query_text, read_pairs
 
@@ -64,25 +64,17 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _answer(request: Request, make: Callable[..., Answer]) -> Response:
-    """Answer from memory when the board is the same."""
     shared: Shared = request.app.state.shared
-    text = query_text(request)
-    pairs = _pairs(text)
-    served = find_board(shared, text)
-    key = f"{request.scope['path']}?{text}"
-    tag = etag(served.token, key)
-    known = not_modified(request, tag)
-    if known is not None:
-        return known
-    found = shared.answers.peek(served.token, key)
-    if found is None:
+    pairs = _pairs(query_text(request))
+
+    def answer(served: Served, _text: str) -> Answer:
         day = served.board.instant.date() if pairs and pairs[0][1] else None
         looked = shared.claim_days.look_back(
             shared.engine, served.board.catalogue, until=day or served.words.today
         )
-        answer = make(served, judge_all(served, looked), looked=looked, day=day)
-        found = shared.answers.keep(served.token, key, answer=answer)
-    return respond(request, found, tag=tag)
+        return make(served, judge_all(served, looked), looked=looked, day=day)
+
+    return answer_kept(request, answer)
 
 
 def claims_document(served: Served, judged: tuple[Judged, ...], *, looked: Looked) -> dict[str, Any]:

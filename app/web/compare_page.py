@@ -10,10 +10,11 @@ from starlette.responses import RedirectResponse, Response
 
 from app.domain.compare_query import parse_compare, question_of
 from app.domain.pairing import pair_cards
-from app.web.answers import Answer, etag, not_modified, respond
+from app.web.answers import Answer
 from app.web.compare_exports import csv_lines, document
 from app.web.compare_view import compare_link, compare_page
 from app.web.exports import json_bytes
+from app.web.kept import answer_kept
 from app.web.pages import find_board
 from app.web.render import environment
 from app.web.state import query_text, read_pairs
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from app.domain.compare_query import CompareQuery
     from app.domain.pairing import Pairing
     from app.web.boards import Served
-    from app.web.shared import Shared
 
 HTML: Final = "text/html; charset=utf-8"
 JSON: Final = "application/json"
@@ -80,16 +80,4 @@ def _pairing(served: Served, query: CompareQuery) -> Pairing:
 
 
 def _answer(request: Request, make: Callable[[Served, CompareQuery], Answer]) -> Response:
-    """Answer from memory when the board is the same."""
-    shared: Shared = request.app.state.shared
-    text = query_text(request)
-    served = find_board(shared, text)
-    key = f"{request.scope['path']}?{text}"
-    tag = etag(served.token, key)
-    known = not_modified(request, tag)
-    if known is not None:
-        return known
-    found = shared.answers.peek(served.token, key)
-    if found is None:
-        found = shared.answers.keep(served.token, key, answer=make(served, _read(text, served)))
-    return respond(request, found, tag=tag)
+    return answer_kept(request, lambda served, text: make(served, _read(text, served)))

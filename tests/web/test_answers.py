@@ -195,7 +195,7 @@ def test_a_fault_is_a_sentence_without_a_traceback_and_carries_them_too(
         raise ZeroDivisionError("secret detail")
 
     monkeypatch.setattr(pages, "render_evidence", broken)
-    monkeypatch.setattr("app.web.api.find_board", broken)
+    monkeypatch.setattr("app.web.kept.find_board", broken)
     careless = TestClient(served.client.app, raise_server_exceptions=False)
     page, document = careless.get("/offers/1"), careless.get("/offers.json?q=never+asked")
     for answer in (page, document):
