@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from app.domain.accelerators import PRECISIONS
 from app.domain.columns import COLUMNS, DEFAULT_COLUMNS
 from app.domain.offers import PricingModel, ServiceKind
+from app.domain.query_error import QueryError as QueryError
 
 if TYPE_CHECKING:
     from app.domain.accelerators import Catalogue
@@ -65,17 +66,6 @@ class OfferQuery:
     def replace(self, **changes: Any) -> OfferQuery:
         """Return the query with some fields changed."""
         return dataclasses.replace(self, **changes)
-
-
-class QueryError(ValueError):
-    """A part of a query that cannot be answered: which field, what it said, and what would be right."""
-
-    def __init__(self, field_name: str, value: str, expected: str) -> None:
-        """Keep the three parts; the message joins them to a sentence."""
-        super().__init__(f"{field_name}: '{value}' is not right: {expected}")
-        self.field = field_name
-        self.value = value
-        self.expected = expected
 
 
 Names = Mapping[str, str]
