@@ -12,6 +12,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
 from app.domain.query_error import QueryError
+from app.domain.typed import read_number
 
 MAX_CONDITION_LENGTH: Final = 200
 MAX_TERMS: Final = 12
@@ -29,7 +30,6 @@ _ATOM: Final = re.compile(
     re.VERBOSE,
 )
 _BETWEEN: Final = re.compile(r" ?(\|) ?| |\Z")
-_NUMBER: Final = re.compile(r"-?\$?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.([0-9]+))?")
 _SHOWN: Final = Context(prec=100, rounding=ROUND_HALF_UP)
 
 
@@ -93,7 +93,7 @@ class _Term:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """What a column must be for a row to stay; `text` is its canonical spelling, which parses to an equal one."""
+    """What a column must be for a row to stay; its canonical `text` parses to an equal condition."""
 
     column: str
     text: str
@@ -211,12 +211,7 @@ def _compared(sign: str, bound: Decimal, *, places: int | None) -> _Span:
 
 
 def _number(text: str) -> Decimal:
-    found = _NUMBER.fullmatch(text)
-    if found is None:
-        raise ValueError(f"'{text[:40]}' is no number as 1,200 or 0.5; {NUMERIC_TERMS}")
-    if len(found[1] or "") > MAX_CONDITION_DECIMALS:
-        raise ValueError(f"give at most {MAX_CONDITION_DECIMALS} decimals")
-    number = Decimal(text.replace("$", "").replace(",", ""))
+    number = read_number(text, decimals=MAX_CONDITION_DECIMALS)
     if abs(number) >= CONDITION_LIMIT:
         raise ValueError("give numbers of less than 1,000,000,000,000")
     return number
