@@ -1,4 +1,9 @@
-"""Finished answers: cached by board and query string, compressed once, answered with an ETag or a 304."""
+"""Finished answers: cached by board and query string, compressed once, answered with an ETag or a 304.
+
+A reader who has an answer already is told so by its tag, or, where no tag is sent, by its date. The date of
+an answer (`Last-Modified`) is when this process began to answer from its board (`Served.last_modified`). A
+tag tells more: it is looked at first, and a date is not looked at beside it (RFC 9110, 13.2.2).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import TYPE_CHECKING, Final
 
 import brotli
@@ -79,15 +86,57 @@ def not_modified(request: Request, tag: str) -> Response | None:
     known = request.headers.get("if-none-match", "")
     if tag.removeprefix("W/") not in {each.strip().removeprefix("W/") for each in known.split(",")}:
         return None
-    return Response(status_code=304, headers={"etag": tag, "cache-control": "no-cache", "vary": VARY})
+    return Response(status_code=304, headers=headers_of(tag))
 
 
 VARY: Final = "Accept-Encoding, HX-Request, HX-History-Restore-Request"
 
+_DATES: Final = ("%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y")
+"""The three ways in which an HTTP date is written (RFC 9110, 5.6.7); ours is the first."""
 
-def respond(request: Request, answer: Answer, *, tag: str) -> Response:
-    """Return the answer as a response, compressed where the reader accepts it."""
-    headers = {"etag": tag, "cache-control": "no-cache", "vary": VARY, **answer.headers}
+
+def http_date(instant: datetime) -> str:
+    """Return a UTC time as an HTTP header writes it."""
+    return format_datetime(instant, usegmt=True)
+
+
+def headers_of(tag: str, last_modified: str = "") -> dict[str, str]:
+    """Return the headers that every answer of a board has."""
+    headers = {"etag": tag, "cache-control": "no-cache", "vary": VARY}
+    return {**headers, "last-modified": last_modified} if last_modified else headers
+
+
+def has_since(request: Request, last_modified: str) -> bool:
+    """Tell whether the reader, who sends no tag, has had what was last modified at an HTTP date.
+
+    What is asked with a date that cannot be read is answered in full.
+    """
+    since = request.headers.get("if-modified-since") if last_modified else None
+    if since is None or "if-none-match" in request.headers:
+        return False
+    if since == last_modified:
+        return True
+    asked, modified = _read_date(since), _read_date(last_modified)
+    return asked is not None and modified is not None and asked >= modified
+
+
+def _read_date(text: str) -> datetime | None:
+    for form in _DATES:
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
+
+
+def respond(request: Request, answer: Answer, *, tag: str, last_modified: str = "") -> Response:
+    """Return the answer as a response, compressed where the reader accepts it.
+
+    It is a 304 when the reader sends no tag and has had the answer since `last_modified`, an HTTP date.
+    """
+    if has_since(request, last_modified):
+        return Response(status_code=304, headers=headers_of(tag))
+    headers = {**headers_of(tag, last_modified), **answer.headers}
     body = answer.body
     if len(body) >= SMALLEST_COMPRESSED_BYTES and wants_compressed(request):
         body = answer.compressed()

@@ -19,6 +19,7 @@ from app.domain.providers import load_providers
 from app.domain.query import DEFAULT_PER_PAGE, OfferQuery, Vocabulary, make_vocabulary
 from app.store import queries
 from app.store.session import reading
+from app.web.answers import http_date
 from app.web.first_reading import first_reading
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def figures_of(query: OfferQuery, form: Form) -> Figures:
 class Served:
     """A board to answer from. `token` changes whenever an answer could; `outage` says the store is away.
 
+    `last_modified` is the HTTP date of its answers (see `BoardKeeper`), empty when they can have none.
     `newest` and `oldest` are when the offers on it were last seen, `first_day` the first day with a price.
     `notice` says how the first reading of the sources goes, while none has been read well.
     """
@@ -84,6 +86,7 @@ class Served:
     oldest: datetime | None
     all_stale: bool
     notice: str = ""
+    last_modified: str = ""
     _rendered: OrderedDict[Figures, dict[int, bytes]] = field(default_factory=OrderedDict)
     _parts: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
@@ -148,7 +151,14 @@ def serve(board: Board, vocabulary: Vocabulary, *, token: str, first_day: date |
 
 
 class BoardKeeper:
-    """The boards of one process. Reading is free of locks; building is done once under one."""
+    """The boards of one process. Reading is free of locks; building is done once under one.
+
+    An answer is dated by when this process began to answer from the current board: never before the data
+    changed, the hour turned, the day ended, a notice or an outage began or the program was started anew, all
+    of which can change an answer. The boards of past days, which are dropped with the current one, have its
+    date. A date has whole seconds, so a board that comes in the same second as the one before, or after the
+    clock was set back, has none: its answers are told apart by their tags alone.
+    """
 
     def __init__(self, engine: Engine, catalogue: Catalogue, clock: Callable[[], datetime]) -> None:
         self._engine = engine
@@ -160,6 +170,7 @@ class BoardKeeper:
         self._key: tuple[int, str] | None = None
         self._past: OrderedDict[tuple[date, int], Served] = OrderedDict()
         self._was_read = False
+        self._dated: datetime | None = None
 
     @property
     def catalogue(self) -> Catalogue:
@@ -197,9 +208,9 @@ class BoardKeeper:
         with self._lock:
             found = self._past.get((day, version))
             if served.outage:
-                return _in_outage(found, day)
+                return replace(_in_outage(found, day), last_modified=served.last_modified)
             if found is None:
-                found = self._load_past(day, version, served)
+                found = self._load_past(day, version, self._current or served)
                 self._past[day, version] = found
                 while len(self._past) > PAST_BOARDS:
                     self._past.popitem(last=False)
@@ -219,9 +230,19 @@ class BoardKeeper:
             if not served.outage:
                 log.exception("The store cannot be read; the last board keeps serving")
                 served = _in_outage(served, now.date())
+        if served is not self._current:
+            served = replace(served, last_modified=self._date(now))
         self._current = served
         self._checked_at = time.monotonic()
         return served
+
+    def _date(self, now: datetime) -> str:
+        """Return the HTTP date of a board that is new now."""
+        second = now.replace(microsecond=0)
+        if self._dated is not None and second <= self._dated:
+            return ""
+        self._dated = second
+        return http_date(second)
 
     def _read(self, now: datetime) -> Served:
         with reading(self._engine) as connection:
@@ -264,7 +285,8 @@ class BoardKeeper:
         board = build_board(stored, self._catalogue, instant=instant)
         # The page of a past day also names today, the last day that can be asked for.
         token = f"{__version__}.{version}.{day:%Y%m%d}.{current.words.today:%Y%m%d}"
-        return serve(board, current.words, token=token, first_day=current.first_day)
+        served = serve(board, current.words, token=token, first_day=current.first_day)
+        return replace(served, last_modified=current.last_modified)
 
 
 def _with_notice(served: Served, notice: str, *, token: str) -> Served:

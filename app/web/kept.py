@@ -46,7 +46,7 @@ def answer_kept(request: Request, make: Callable[[Served, str], Answer]) -> Resp
     found = shared.answers.peek(served.token, key)
     if found is None:
         found = shared.answers.keep(served.token, key, answer=make(served, text))
-    return respond(request, found, tag=tag)
+    return respond(request, found, tag=tag, last_modified=served.last_modified)
 
 
 def tidied(request: Request, *, names: Collection[str]) -> Response | None:

@@ -74,7 +74,7 @@ def _answer(request: Request, served: Served, *, text: str, at_once: bool) -> Re
         headers = {"hx-push-url": link("/", query)} if part else {}
         body = render_board(served, query, partial=part)
         found = answers.keep(served.token, key, answer=Answer(body, HTML, headers))
-    return respond(request, found, tag=tag)
+    return respond(request, found, tag=tag, last_modified=served.last_modified)
 
 
 def evidence(request: Request) -> Response:
