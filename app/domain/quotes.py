@@ -266,7 +266,7 @@ def _name(text: str) -> str:
 
 def _variant(text: str, variants: Names) -> str:
     try:
-        return one_of("accelerator", text, variants)
+        return one_of("accelerator", text, names=variants)
     except QueryError as error:
         raise ValueError(f"accelerator: '{text[:MAX_NAME_LENGTH]}' is none; {error.expected}") from None
 
