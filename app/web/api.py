@@ -1,7 +1,8 @@
-"""The same query for programs: /offers.csv and /offers.json, with every parameter in the OpenAPI document."""
+"""The same query for programs: /offers.csv, .json and .ndjson, each parameter in the OpenAPI document."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, Request
@@ -13,6 +14,7 @@ from app.web.exports import csv_text, json_bytes, json_document, json_row, json_
 from app.web.kept import answer_kept
 from app.web.parameters import PARAMETERS
 from app.web.state import link, read_pairs, read_query
+from app.web.streams import STREAMED_ROWS, Streamed, csv_chunks, line_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +27,7 @@ router = APIRouter()
 PROBLEM: Final = "application/problem+json"
 CSV: Final = "text/csv; charset=utf-8"
 JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
 
 
 _PROBLEM_SCHEMA: Final = {
@@ -80,13 +83,15 @@ _ROWS_SCHEMA: Final = {
 def offers_csv(request: Request) -> Response:
     """Give the rows of the same query as the page, in the same order; all of them unless a page is named."""
 
-    def make(served: Served, query: OfferQuery, *, everything: bool) -> Answer:
-        selection = served.board.select(query, everything=everything)
+    def make(served: Served, query: OfferQuery, *, everything: bool) -> Answer | Streamed:
+        selection = served.board.select(query, everything=everything, counted=False)
         rows = (served.board.rows[number] for number in selection.rows)
-        text = csv_text(rows, selection.view, columns=export_columns(query.columns))
+        write = partial(csv_text, view=selection.view, columns=export_columns(query.columns))
         day = query.as_of or served.words.today
-        name = f'attachment; filename="inferprice-{day}.csv"'
-        return Answer(text.encode(), CSV, {"content-disposition": name})
+        headers = {"content-disposition": f'attachment; filename="inferprice-{day}.csv"'}
+        if len(selection.rows) > STREAMED_ROWS:
+            return Streamed(chunks=csv_chunks(rows, write), media_type=CSV, headers=headers)
+        return Answer(write(rows).encode(), CSV, headers)
 
     return _export(request, make)
 
@@ -120,8 +125,31 @@ def offers_json(request: Request) -> Response:
     return _export(request, make)
 
 
-def _export(request: Request, make: Callable[..., Answer]) -> Response:
-    def answer(served: Served, text: str) -> Answer:
+@router.get(
+    "/offers.ndjson",
+    response_class=Response,
+    summary="The rows of the board as JSON, an object a line",
+    openapi_extra={"parameters": PARAMETERS},
+    responses={
+        200: {"description": "The rows.", "content": {NDJSON: {"schema": {"type": "string"}}}},
+        **REFUSALS,
+    },
+)
+def offers_ndjson(request: Request) -> Response:
+    """Give the rows of /offers.json, each on a line of its own and sent as soon as it is made."""
+
+    def make(served: Served, query: OfferQuery, *, everything: bool) -> Streamed:
+        selection = served.board.select(query, everything=everything, counted=False)
+        columns = export_columns(query.columns)
+        rows = (served.board.rows[number] for number in selection.rows)
+        chunks = line_chunks(rows, lambda row: json_bytes(json_row(row, selection.view, columns=columns)))
+        return Streamed(chunks=chunks, media_type=NDJSON)
+
+    return _export(request, make)
+
+
+def _export(request: Request, make: Callable[..., Answer | Streamed]) -> Response:
+    def answer(served: Served, text: str) -> Answer | Streamed:
         query = read_query(text, served.words)
         paged = any(name in {"page", "per_page"} and value for name, value in read_pairs(text))
         return make(served, query, everything=not paged)
@@ -140,7 +168,11 @@ def healthz() -> Response:
     return Response("ok\n", media_type="text/plain; charset=utf-8")
 
 
-for _path, _endpoint in (("/offers.csv", offers_csv), ("/offers.json", offers_json)):
+for _path, _endpoint in (
+    ("/offers.csv", offers_csv),
+    ("/offers.json", offers_json),
+    ("/offers.ndjson", offers_ndjson),
+):
     router.add_route(_path, _endpoint, methods=["HEAD"], include_in_schema=False)
 router.add_route("/healthz", lambda _request: healthz(), methods=["HEAD"], include_in_schema=False)
 

@@ -17,6 +17,7 @@ from app.web.exports import harmless, json_bytes
 from app.web.pages import find_board, sorry
 from app.web.render import environment
 from app.web.state import link, query_text, read_pairs, read_query
+from app.web.streams import Streamed, stream_made
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -33,8 +34,11 @@ CSV: Final = "text/csv; charset=utf-8"
 NEAR_NAMES: Final = 6
 
 
-def answer_kept(request: Request, make: Callable[[Served, str], Answer]) -> Response:
-    """Answer what `make` makes of the board and the query string; it is made once for each board."""
+def answer_kept(request: Request, make: Callable[[Served, str], Answer | Streamed]) -> Response:
+    """Answer what `make` makes of the board and the query string; it is made once for each board.
+
+    What is streamed is not kept but made for each reader.
+    """
     shared: Shared = request.app.state.shared
     text = query_text(request)
     served = find_board(shared, text)
@@ -45,7 +49,10 @@ def answer_kept(request: Request, make: Callable[[Served, str], Answer]) -> Resp
         return known
     found = shared.answers.peek(served.token, key)
     if found is None:
-        found = shared.answers.keep(served.token, key, answer=make(served, text))
+        made = make(served, text)
+        if isinstance(made, Streamed):
+            return stream_made(request, made, tag=tag, last_modified=served.last_modified)
+        found = shared.answers.keep(served.token, key, answer=made)
     return respond(request, found, tag=tag, last_modified=served.last_modified)
 
 

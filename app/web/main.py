@@ -141,7 +141,7 @@ class SecurityHeaders:
 
 
 def _for_programs(request: Request) -> bool:
-    return str(request.scope["path"]).endswith((".json", ".csv", ".atom"))
+    return str(request.scope["path"]).endswith((".json", ".ndjson", ".csv", ".atom"))
 
 
 def _on_query_error(request: Request, error: Exception) -> Response:

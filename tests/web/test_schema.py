@@ -101,7 +101,7 @@ def test_the_document_describes_every_parameter_there_is(schema: Any) -> None:
 
 
 def test_the_document_lists_programs_addresses_only(schema: Any) -> None:
-    offers, changes = {"/offers.csv", "/offers.json"}, {"/changes.json", "/changes.atom"}
+    offers, changes = {"/offers.csv", "/offers.json", "/offers.ndjson"}, {"/changes.json", "/changes.atom"}
     watched = {"/status.json", "/healthz", "/readyz", "/metrics"}
     cards = {"/gpus.json", "/gpus.csv", "/history.json", "/history.csv", "/figures/history.json"}
     cards |= {
