@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import orjson
 from starlette.responses import RedirectResponse
 
 from app.domain.accelerators import PRECISIONS
@@ -27,8 +27,7 @@ from app.web.render import unit
 from app.web.state import query_text, read_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
+    from collections.abc import Callable, Iterator, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -235,7 +234,8 @@ def _plain_stretch(found: History, line: Line, each: Stretch) -> list[object]:
 
 def history_document(found: History) -> dict[str, Any]:
     """Return the lines as one document for programs; a time without a stretch is one nobody read."""
-    query, say = found.query, cache(words.utc)  # each time stands twice: one stretch's end is another's start
+    query = found.query
+    figures = {micros: None if value is None else float(value) for micros, value in found.figures.items()}
     return {
         "gpu": query.gpu,
         "metric": query.metric,
@@ -249,20 +249,28 @@ def history_document(found: History) -> dict[str, Any]:
             {
                 "provider": line.provider,
                 "line": line.what,
-                "stretches": [_plain_dict(found, each, say=say) for each in line.stretches],
+                "stretches": _stretches_json(line, figures),
             }
             for line in found.lines
         ],
     }
 
 
-def _plain_dict(found: History, each: Stretch, *, say: Callable[[datetime], str]) -> dict[str, Any]:
-    value = found.figures[each.usd_micros]
-    return {
-        "from": say(each.starts),
-        "to": say(each.ends),
-        "value": None if value is None else float(value),
-        "usd_per_gpu_hour": each.usd_micros / MICROS_PER_USD,
-        "announced": each.announced,
-        "offer_id": each.offer_id,
-    }
+def _stretches_json(line: Line, figures: Mapping[int, float | None]) -> orjson.Fragment:
+    """Return stretches as JSON that a document can hold, times to the second in UTC (RFC 3339).
+
+    A long history has tens of thousands of them: the JSON library writes their times, and a line is text
+    before the next one is made.
+    """
+    plain = [
+        {
+            "from": each.starts,
+            "to": each.ends,
+            "value": figures[each.usd_micros],
+            "usd_per_gpu_hour": each.usd_micros / MICROS_PER_USD,
+            "announced": each.announced,
+            "offer_id": each.offer_id,
+        }
+        for each in line.stretches
+    ]
+    return orjson.Fragment(orjson.dumps(plain, option=orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS))

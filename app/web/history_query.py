@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -175,20 +176,20 @@ def _load(connection: Connection, served: Served, query: HistoryQuery, *, now: d
     first = query.start or last - timedelta(days=min(DAYS, last.toordinal() - 1))
     start, end = midnight(max(first, OLDEST)), None if query.end is None else midnight(query.end) + DAILY
     wanted = store.Wanted(accelerator=card.id, pricing=query.pricing, services=query.service)
-    found = store.spans_of(connection, wanted, start=start, end=end or FOR_EVER, limit=MOST_PRICES)
+    found = store.prices_of(connection, wanted, start=start, end=end or FOR_EVER, limit=MOST_PRICES)
     if found is None:
         expected = f"ask for a shorter time: there are more than {MOST_PRICES:,} prices in this one"
         raise QueryError("from", first.isoformat(), expected)
     runs = store.good_runs(
-        connection, found.spans, start=start - DAILY * MISSED_TO_STALE, end=min(end or now, now) + DAILY
+        connection, found.listed, start=start - DAILY * MISSED_TO_STALE, end=min(end or now, now) + DAILY
     )
     until = now if end is None else min(now, end)
     lines = tuple(
         shown
-        for provider in sorted(found.spans)
+        for provider in sorted(found.listed)
         for line in lines_of(
-            found.spans[provider],
-            _known(provider, {*runs.get(provider, ()), *found.read_at[provider]}, until=until),
+            found.listed[provider],
+            _known(provider, {*runs.get(provider, ()), *found.read_at_s[provider]}, until=until),
             now=until,
         )
         if (shown := window(line, start=start, end=end)).stretches
@@ -196,12 +197,13 @@ def _load(connection: Connection, served: Served, query: HistoryQuery, *, now: d
     return _history(query, card, served, lines=lines, found=found, first=first, now=now)
 
 
-def _known(provider: str, read_at: set[datetime], *, until: datetime) -> Known:
+def _known(provider: str, read_at_s: set[int], *, until: datetime) -> Known:
     facts = load_providers().get(provider)
+    times_s = sorted(read_at_s)
     return Known(
         provider=provider,
         is_marketplace=facts is not None and facts.kind == MARKETPLACE,
-        read_at=sorted(each for each in read_at if each <= until),
+        read_at_s=times_s[: bisect_right(times_s, until.timestamp())],
         every=read_every(provider),
     )
 

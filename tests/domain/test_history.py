@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from app.domain.accelerators import load_catalogue
-from app.domain.history import Known, Span, covered, figure_of_price, lines_of, window
+from app.domain.history import FOR_EVER, Known, Listed, Stretch, covered, figure_of_price, lines_of, window
 from app.domain.metrics import METRICS, View
 
 DAILY = timedelta(days=1)
@@ -15,46 +15,45 @@ def day(number: int, hour: int = 0) -> datetime:
     return datetime(2026, 11, number, hour, tzinfo=UTC)
 
 
-def span(offer_id: int, usd: str, starts: int, ends: int | None = None, *, min_gpus: int = 1) -> Span:
-    return Span(
-        offer_id=offer_id,
-        min_gpus=min_gpus,
-        usd_micros=int(Decimal(usd) * 1_000_000),
-        starts=day(starts),
-        ends=None if ends is None else day(ends),
-        announced=False,
-    )
+def listed(offer_id: int, usd: str, starts: int, ends: int | None = None, *, min_gpus: int = 1) -> Listed:
+    until = FOR_EVER if ends is None else day(ends)
+    price = Stretch(day(starts), until, int(Decimal(usd) * 1_000_000), offer_id, announced=False)
+    return Listed(offer_id, min_gpus, [price])
+
+
+def seconds(*days: int) -> list[int]:
+    return [int(day(each).timestamp()) for each in days]
 
 
 def known(*days: int, market: bool = False) -> Known:
-    return Known(provider="acme", is_marketplace=market, read_at=[day(each) for each in days], every=DAILY)
+    return Known(provider="acme", is_marketplace=market, read_at_s=seconds(*days), every=DAILY)
 
 
-def shown(spans: Sequence[Span], read: Known, *, now: datetime) -> dict[str, list[tuple[int, int, float]]]:
+def shown(offers: Sequence[Listed], read: Known, *, now: datetime) -> dict[str, list[tuple[int, int, float]]]:
     return {
         line.what: [(each.starts.day, each.ends.day, each.usd_micros / 1e6) for each in line.stretches]
-        for line in lines_of(spans, read, now=now)
+        for line in lines_of(offers, read, now=now)
     }
 
 
 def test_a_line_stops_when_two_readings_have_failed_and_goes_on_at_the_next_good_one() -> None:
-    assert covered([day(1), day(2), day(8), day(9)], every=DAILY, now=day(10)) == (
+    assert covered(seconds(1, 2, 8, 9), every=DAILY, now=day(10)) == (
         (day(1), day(4)),
         (day(8), day(10)),
     )
-    found = shown([span(1, "2", 1)], known(1, 2, 8, 9), now=day(10))
+    found = shown([listed(1, "2", 1)], known(1, 2, 8, 9), now=day(10))
     assert found == {"price": [(1, 4, 2.0), (8, 10, 2.0)]}
 
 
 def test_the_smallest_minimum_quantity_stands_then_the_lowest_price() -> None:
-    spans = [span(1, "3", 1), span(2, "1", 1, min_gpus=8), span(3, "2.5", 3, 5)]
-    found = shown(spans, known(*range(1, 8)), now=day(7))
+    offers = [listed(1, "3", 1), listed(2, "1", 1, min_gpus=8), listed(3, "2.5", 3, 5)]
+    found = shown(offers, known(*range(1, 8)), now=day(7))
     assert found == {"price": [(1, 3, 3.0), (3, 5, 2.5), (5, 7, 3.0)]}
 
 
 def test_a_marketplace_shows_its_lowest_its_middle_and_its_highest_price() -> None:
-    spans = [span(1, "1", 1), span(2, "2", 1), span(3, "9", 1), span(4, "4", 4)]
-    found = shown(spans, known(*range(1, 7), market=True), now=day(6))
+    offers = [listed(1, "1", 1), listed(2, "2", 1), listed(3, "9", 1), listed(4, "4", 4)]
+    found = shown(offers, known(*range(1, 7), market=True), now=day(6))
     assert found == {
         "min": [(1, 6, 1.0)],
         "median": [(1, 4, 2.0), (4, 6, 3.0)],  # the mean of 2 and 4
@@ -63,8 +62,9 @@ def test_a_marketplace_shows_its_lowest_its_middle_and_its_highest_price() -> No
 
 
 def test_an_announced_price_is_marked_until_a_run_has_seen_it() -> None:
-    spans = [span(1, "2", 1, 20), span(1, "3", 20)]
-    (line,) = lines_of(spans, known(1, 2, 3), now=day(4))
+    now_and_then = [*listed(1, "2", 1, 20).stretches, *listed(1, "3", 20).stretches]
+    offers = [Listed(1, 1, now_and_then)]
+    (line,) = lines_of(offers, known(1, 2, 3), now=day(4))
     assert [(each.announced, each.starts.day, each.ends) for each in line.stretches] == [
         (False, 1, day(4)),
         (True, 20, day(20) + timedelta(days=30)),
@@ -79,3 +79,18 @@ def test_a_figure_is_the_metrics_own() -> None:
     # 4.80 $/GPU-h over 4.8 TB/s.
     assert figure_of_price(METRICS["usd_per_tbs_hour"], card, view=view)(4_800_000) == 1
     assert figure_of_price(METRICS["usd_per_gpu_hour"], card, view=view)(4_800_000) == Decimal("4.8")
+
+
+def test_an_offer_alone_has_the_line_that_it_has_beside_one_that_never_stands() -> None:
+    steps = [("2", 1, 3), ("2", 3, 4), ("3", 4, 6), ("1", 8, None)]
+    prices = [each for usd, starts, ends in steps for each in listed(1, usd, starts, ends).stretches]
+    other = listed(2, "9", 1, min_gpus=64)
+    read = known(*range(1, 7), *range(8, 10))
+    # Read daily but on the 7th; what stands on the 6th holds until the 8th, when nothing is listed any more.
+    wanted = {"price": [(1, 4, 2.0), (4, 6, 3.0), (8, 9, 1.0)]}
+    assert shown([Listed(1, 1, prices[::-1])], read, now=day(9)) == wanted
+    beside = [Listed(1, 1, prices), listed(2, "9", 1, 6, min_gpus=64), listed(3, "9", 8, min_gpus=64)]
+    assert shown(beside, read, now=day(9)) == wanted
+    assert shown([Listed(1, 1, prices), other], read, now=day(9)) == {
+        "price": [(1, 4, 2.0), (4, 6, 3.0), (6, 8, 9.0), (8, 9, 1.0)]
+    }

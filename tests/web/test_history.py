@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborHTMLParser
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app.store.history import Wanted, spans_query
+from app.store.history import Wanted, prices_query
 from app.store.session import make_engine
 from tests.web.conftest import Market
 from tests.web.reading import get, read_csv
@@ -150,7 +150,7 @@ def test_a_forms_empty_fields_are_left_out(client: TestClient) -> None:
 def test_the_history_of_a_card_is_read_by_its_offers(served: Market) -> None:
     engine = make_engine(str(served.client.app.state.shared.engine.url))  # type: ignore[attr-defined]  # Starlette's
     start, end = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 20, tzinfo=UTC)
-    query = spans_query(Wanted(accelerator="h100-sxm", pricing="spot"), start=start, end=end, limit=9)
+    query = prices_query(Wanted(accelerator="h100-sxm", pricing="spot"), start=start, end=end, limit=9)
     sql = str(query.compile(engine, compile_kwargs={"literal_binds": True}))
     explain = "EXPLAIN QUERY PLAN" if served.kind == "sqlite" else "EXPLAIN"
     with engine.connect() as connection:
