@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.accelerators import load_catalogue
 from app.domain.providers import load_providers
 from app.web import words
 from app.web.answers import etag, not_modified, respond
-from app.web.kept import page_of, take_nothing
+from app.web.kept import base_of, csv_of_objects, json_of, page_of, take_nothing
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+
+    from app.web.answers import Answer
 
 MOST_SOURCES: Final = 80
 
@@ -71,26 +73,113 @@ DOWNLOADS: Final = (
 )
 
 
+ATTRIBUTION: Final = (
+    (
+        "The program is under the Apache-2.0 licence. Prices and specifications are facts that providers and "
+        "makers have published; each stands beside the place it was read from and the time. When you pass "
+        "figures on, name the provider, the day, and InferPrice as where you found them, and keep the "
+        "warnings that stand beside a price."
+    ),
+    (
+        "Rows of a provider \u201cvia gpurentalprices\u201d are from the open history of gpurentalprices.com "
+        "(https://gpurentalprices.com), under the CC BY 4.0 licence "
+        "(https://creativecommons.org/licenses/by/4.0/): name it when you pass them on. Exchange rates are "
+        "the European Central Bank's reference rates."
+    ),
+    (
+        "Providers have terms of their own. What is known of them stands on /about-data and on each "
+        "provider's page; robots.txt is read before each fetch and obeyed, and sources whose terms are said "
+        "to forbid it are off until whoever runs a site has read them."
+    ),
+)
+"""What may be done with the data, and whom to name."""
+
+CSV_COLUMNS: Final = ("section", "name", "about", "href", "as_of", "accelerators")
+
+
 def about_data(request: Request) -> Response:
     """Answer the page about the data."""
     take_nothing(request)
     cards = load_catalogue().accelerators
-    answer = page_of(
-        "about_data.html",
-        downloads=DOWNLOADS,
-        providers=tuple(load_providers().values()),
-        sources=fact_sources(),
-        cards=len(cards),
-        newest=max(card.as_of for card in cards),
+    return _respond(
+        request,
+        page_of(
+            "about_data.html",
+            downloads=DOWNLOADS,
+            attribution=ATTRIBUTION,
+            providers=tuple(load_providers().values()),
+            sources=fact_sources(MOST_SOURCES),
+            cards=len(cards),
+            newest=max(card.as_of for card in cards),
+            base=base_of(request),
+        ),
     )
+
+
+def about_data_json(request: Request) -> Response:
+    """Answer the same as JSON."""
+    take_nothing(request)
+    document = {
+        "attribution": list(ATTRIBUTION),
+        "downloads": [
+            {"name": each.name, "about": each.about, "links": dict(each.links)} for each in DOWNLOADS
+        ],
+        "providers": [
+            {
+                "provider": each.id,
+                "name": each.name,
+                "pricing_url": each.pricing_url,
+                "terms_note": each.terms_note,
+                "terms_url": each.terms_url or None,
+                "as_of": each.as_of.isoformat(),
+            }
+            for each in load_providers().values()
+        ],
+        "specification_sources": [
+            {"source": each.text, "url": each.href or None, "accelerators": each.cards}
+            for each in fact_sources()
+        ],
+    }
+    return _respond(request, json_of(document))
+
+
+def about_data_csv(request: Request) -> Response:
+    """Answer the same as CSV: a line for each download, provider and source."""
+    take_nothing(request)
+    lines: list[dict[str, Any]] = [
+        *({"section": "attribution", "about": each} for each in ATTRIBUTION),
+        *(
+            {"section": "download", "name": f"{each.name}, {label}", "about": each.about, "href": href}
+            for each in DOWNLOADS
+            for label, href in each.links
+        ),
+        *(
+            {
+                "section": "provider",
+                "name": each.name,
+                "about": each.terms_note,
+                "href": each.pricing_url,
+                "as_of": each.as_of.isoformat(),
+            }
+            for each in load_providers().values()
+        ),
+        *(
+            {"section": "source", "name": each.text, "href": each.href, "accelerators": each.cards}
+            for each in fact_sources()
+        ),
+    ]
+    return _respond(request, csv_of_objects("about-data", lines, columns=CSV_COLUMNS))
+
+
+def _respond(request: Request, answer: Answer) -> Response:
     tag = etag("about-data", answer.body.decode())
     return not_modified(request, tag) or respond(request, answer, tag=tag)
 
 
-def fact_sources() -> tuple[FactSource, ...]:
+def fact_sources(most: int | None = None) -> tuple[FactSource, ...]:
     """Return where the figures of accelerators were read, those named most often first."""
     counts = Counter(source for card in load_catalogue().accelerators for source in card.sources)
     return tuple(
         FactSource(text=text, href=words.safe_url(text.split(" ")[0]), cards=number)
-        for text, number in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_SOURCES]
+        for text, number in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
     )

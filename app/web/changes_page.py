@@ -13,7 +13,7 @@ from app.web import changes_words, words
 from app.web.answers import Answer, etag, not_modified, respond
 from app.web.changes_query import DAYS_PER_PAGE, changes_link, load_days, read_changes_query
 from app.web.exports import json_bytes
-from app.web.render import environment
+from app.web.kept import base_of, csv_of_objects, page_of
 from app.web.state import query_text, read_pairs
 
 if TYPE_CHECKING:
@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 MOST_LINES: Final = 200
 """Changes of one day that the page shows; the JSON document has all."""
 
-HTML: Final = "text/html; charset=utf-8"
+CSV_COLUMNS: Final = (
+    *("day", "kind", "at", "provider", "offer_id", "sku", "accelerator", "family", "accelerator_as_written"),
+    *("gpu_count", "min_gpus", "service_kind", "pricing_model", "tier", "term_days_min", "term_days_max"),
+    *("region", "before_list_price", "before_currency", "before_price_basis", "before_usd_per_gpu_hour"),
+    *("after_list_price", "after_currency", "after_price_basis", "after_usd_per_gpu_hour"),
+    *("change_percent", "note", "starts_on", "announced_at", "evidence", "source_url", "fragment"),
+)
 JSON: Final = "application/json"
 
 
@@ -64,6 +70,7 @@ class ChangesPage:
     canonical: str
     feed_href: str
     json_href: str
+    csv_href: str
     older_href: str
     newer_href: str
     latest_href: str
@@ -81,19 +88,29 @@ def changes(request: Request) -> Response:
     """Answer the changes page. A form's empty fields are redirected away, so that addresses stay short."""
 
     def make(served: Served, days: Days) -> Answer:
-        html = environment().get_template("changes.html").render(page=changes_page(served, days))
-        return Answer(html.encode(), HTML)
+        return page_of("changes.html", page=changes_page(served, days), base=base)
 
+    base = base_of(request)
     text = query_text(request)
     if any(not value for _, value in read_pairs(text)):
         served = request.app.state.shared.keeper.current()
         return RedirectResponse(changes_link("/changes", read_changes_query(text, served.words)), 303)
-    return answer_changes(request, make)
+    return answer_changes(request, make, base=base)
 
 
 def changes_json(request: Request) -> Response:
     """Answer the same days as JSON, with every change of them."""
     return answer_changes(request, lambda _served, days: Answer(json_bytes(changes_document(days)), JSON))
+
+
+def changes_csv(request: Request) -> Response:
+    """Answer the same days as CSV, a line a change."""
+
+    def make(_served: Served, days: Days) -> Answer:
+        lines = ({"day": day.day.isoformat(), **_plain(one)} for day in days.days for one in day.changes)
+        return csv_of_objects("changes", lines, columns=CSV_COLUMNS)
+
+    return answer_changes(request, make)
 
 
 def answer_changes(
@@ -106,13 +123,15 @@ def answer_changes(
 ) -> Response:
     """Answer what the request asks of the changes, from memory when nothing was published since.
 
-    `finish` turns what is kept into what this reader gets, who came by the address `base`.
+    `finish` turns what is kept into what this reader gets, who came by the address `base`; without it each
+    such address has an answer of its own.
     """
     shared: Shared = request.app.state.shared
     text = query_text(request)
     served = shared.keeper.current()
-    key = f"{request.scope['path']}?{text}"
-    tag = etag(served.token, f"{base}{key}")
+    path = f"{request.scope['path']}?{text}"
+    tag = etag(served.token, f"{base}{path}")
+    key = path if finish else f"{base}{path}"
     known = not_modified(request, tag)
     if known is not None:
         return known
@@ -140,6 +159,7 @@ def changes_page(served: Served, days: Days) -> ChangesPage:
         canonical=changes_link("/changes", query),
         feed_href=changes_link("/changes.atom", query, day=None),
         json_href=changes_link("/changes.json", query),
+        csv_href=changes_link("/changes.csv", query),
         older_href=changes_link("/changes", query, day=days.older) if days.older else "",
         newer_href=changes_link("/changes", query, day=days.newer) if days.newer else "",
         latest_href=changes_link("/changes", query, day=None) if query.day else "",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.responses import RedirectResponse
 
 from app.domain.metrics import METRICS, Metric
 from app.domain.offers import PricingModel
 from app.web import charts, words
-from app.web.kept import answer_kept, json_of, page_of
+from app.web.kept import answer_kept, base_of, json_of, page_of
 from app.web.pages import find_board
 from app.web.render import unit
 from app.web.state import link, query_string, query_text, read_pairs, read_query
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from app.domain.accelerators import Accelerator
     from app.domain.query import OfferQuery
     from app.domain.rows import Row
+    from app.web.answers import Answer
     from app.web.boards import Served
     from app.web.charts import Figure
 
@@ -96,6 +97,7 @@ class ChartPage:
     figure_href: str
     csv_href: str
     json_href: str
+    offers_href: str
     board_href: str
     other_href: str
     pricings: tuple[Choice, ...]
@@ -107,22 +109,26 @@ class ChartPage:
 def scatter(request: Request) -> Response:
     """Answer the page of the scatter."""
 
-    def make(served: Served, query: OfferQuery) -> Any:
+    def make(served: Served, query: OfferQuery) -> Answer:
         page = _page("/charts/scatter", query, title="Bandwidth price against compute price")
-        return page_of("scatter.html", page=page, scatter=scatter_of(served, query), words=words)
+        found = scatter_of(served, query)
+        return page_of("scatter.html", page=page, scatter=found, words=words, base=base)
 
-    return _answer(request, make)
+    base = base_of(request)
+    return answer_query(request, make, base=base)
 
 
 def scatter_figure(request: Request) -> Response:
     """Answer the scatter as a figure for plotly."""
-    return _answer(request, lambda served, query: json_of(_scatter_figure(scatter_of(served, query), query)))
+    return answer_query(
+        request, lambda served, query: json_of(_scatter_figure(scatter_of(served, query), query))
+    )
 
 
 def bars(request: Request) -> Response:
     """Answer the page of the bars."""
 
-    def make(served: Served, query: OfferQuery) -> Any:
+    def make(served: Served, query: OfferQuery) -> Answer:
         found = bars_of(served, query)
         page = _page("/charts/bars", query, title=f"{found.metric.label} by provider")
         metrics = tuple(
@@ -134,22 +140,26 @@ def bars(request: Request) -> Response:
             for key in BARS
         )
         text = unit(found.metric, query)
-        return page_of("bars.html", page=page, bars=found, metrics=metrics, unit=text, words=words)
+        return page_of("bars.html", page=page, bars=found, metrics=metrics, unit=text, words=words, base=base)
 
-    return _answer(request, make)
+    base = base_of(request)
+    return answer_query(request, make, base=base)
 
 
 def bars_figure(request: Request) -> Response:
     """Answer the bars as a figure for plotly."""
-    return _answer(request, lambda served, query: json_of(_bars_figure(bars_of(served, query), query)))
+    return answer_query(request, lambda served, query: json_of(_bars_figure(bars_of(served, query), query)))
 
 
-def _answer(request: Request, make: Callable[[Served, OfferQuery], Any]) -> Response:
+def answer_query(
+    request: Request, make: Callable[[Served, OfferQuery], Answer], *, base: str = ""
+) -> Response:
+    """Answer what is made of the board and its own query; a form's empty fields are redirected away."""
     text = query_text(request)
     if any(not value for _, value in read_pairs(text)):
         served = find_board(request.app.state.shared, text)
         return RedirectResponse(link(str(request.scope["path"]), read_query(text, served.words)), 303)
-    return answer_kept(request, lambda served, text: make(served, read_query(text, served.words)))
+    return answer_kept(request, lambda served, text: make(served, read_query(text, served.words)), base=base)
 
 
 def _page(path: str, query: OfferQuery, *, title: str) -> ChartPage:
@@ -163,8 +173,9 @@ def _page(path: str, query: OfferQuery, *, title: str) -> ChartPage:
         query=query,
         canonical=link(path, kept),
         figure_href=link(path.replace("/charts/", "/figures/") + ".json", kept),
-        csv_href=link("/offers.csv", kept, columns=columns),
-        json_href=link("/offers.json", kept, columns=columns),
+        csv_href=link(f"{path}.csv", kept),
+        json_href=link(f"{path}.json", kept),
+        offers_href=link("/offers.csv", kept, columns=columns),
         board_href=link("/", kept),
         other_href=link(other, kept),
         pricings=tuple(

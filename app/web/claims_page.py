@@ -12,8 +12,7 @@ from app.web.answers import Answer
 from app.web.claims_view import claims_page, judge_all, part_sentence
 from app.web.compare_view import compare_link
 from app.web.exports import json_bytes
-from app.web.kept import answer_kept
-from app.web.render import environment
+from app.web.kept import answer_kept, base_of, csv_of_objects, page_of
 from app.web.state import query_text, read_pairs
 
 if TYPE_CHECKING:
@@ -28,8 +27,15 @@ if TYPE_CHECKING:
     from app.web.claims_view import Judged
     from app.web.shared import Shared
 
-HTML: Final = "text/html; charset=utf-8"
 JSON: Final = "application/json"
+
+CSV_COLUMNS: Final = (
+    *("claim", "sentence", "source", "holds", "since", "condition", "card", "relation", "only_provider"),
+    *("term_days_min", "term_days_max", "condition_holds", "providers", "hits", "needed", "metric"),
+    *("decided_by_provider", "decided_by_rival", "decided_by_value", "decided_by_rival_value"),
+    *("decided_by_slack_percent", "depends_on", "compare"),
+)
+"""Values are in the unit that the metric's key ends in."""
 
 
 def claims(request: Request) -> Response:
@@ -37,12 +43,13 @@ def claims(request: Request) -> Response:
 
     def make(served: Served, judged: tuple[Judged, ...], *, looked: Looked, day: date | None) -> Answer:
         page = claims_page(served, judged, looked=looked, day=day)
-        return Answer(environment().get_template("claims.html").render(page=page).encode(), HTML)
+        return page_of("claims.html", page=page, base=base)
 
+    base = base_of(request)
     pairs = _pairs(query_text(request))
     if any(not value for _, value in pairs):
         return RedirectResponse("/claims", 303)
-    return _answer(request, make)
+    return _answer(request, make, base=base)
 
 
 def claims_json(request: Request) -> Response:
@@ -55,6 +62,17 @@ def claims_json(request: Request) -> Response:
     return _answer(request, make)
 
 
+def claims_csv(request: Request) -> Response:
+    """Answer the same as CSV, a line for each condition of a claim."""
+
+    def make(served: Served, judged: tuple[Judged, ...], *, looked: Looked, day: date | None) -> Answer:
+        del looked
+        lines = [_csv_line(each, part) for each in judged for part in each.verdict.parts]
+        return csv_of_objects(f"claims-{day or served.words.today}", lines, columns=CSV_COLUMNS)
+
+    return _answer(request, make)
+
+
 def _pairs(text: str) -> list[tuple[str, str]]:
     pairs = read_pairs(text)
     for name, value in pairs:
@@ -63,7 +81,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _answer(request: Request, make: Callable[..., Answer]) -> Response:
+def _answer(request: Request, make: Callable[..., Answer], *, base: str = "") -> Response:
     shared: Shared = request.app.state.shared
     pairs = _pairs(query_text(request))
 
@@ -74,7 +92,7 @@ def _answer(request: Request, make: Callable[..., Answer]) -> Response:
         )
         return make(served, judge_all(served, looked), looked=looked, day=day)
 
-    return answer_kept(request, answer)
+    return answer_kept(request, answer, base=base)
 
 
 def claims_document(served: Served, judged: tuple[Judged, ...], *, looked: Looked) -> dict[str, Any]:
@@ -136,4 +154,31 @@ def _plain_part(each: PartVerdict) -> dict[str, Any]:
         "hits": each.hits,
         "needed": each.needed,
         "decided_by": _plain_decider(each.decider),
+    }
+
+
+def _csv_line(each: Judged, verdict: PartVerdict) -> dict[str, Any]:
+    """Return one condition of a claim with what the claim comes to."""
+    part = _plain_part(verdict)
+    days = verdict.part.term_days or (None, None)
+    return {
+        "claim": each.claim.id,
+        "sentence": each.claim.sentence,
+        "source": each.claim.source,
+        "holds": each.verdict.holds,
+        "since": each.steps[-1].day.isoformat() if each.steps else None,
+        "condition": part["sentence"],
+        "card": part["card"],
+        "relation": part["relation"],
+        "only_provider": part["provider"],
+        "term_days_min": days[0],
+        "term_days_max": days[1],
+        "condition_holds": part["holds"],
+        "providers": part["providers"],
+        "hits": part["hits"],
+        "needed": part["needed"],
+        "metric": verdict.part.query.metric,
+        "decided_by": part["decided_by"],
+        "depends_on": [card.id for card in each.depends],
+        "compare": part["compare"],
     }

@@ -76,6 +76,7 @@ class ClaimsPage:
     today: str
     first_day: str
     json_href: str
+    csv_href: str
     looked: str
 
 
@@ -112,6 +113,7 @@ def claims_page(
         today=today.isoformat(),
         first_day=served.first_day.isoformat() if served.first_day else "",
         json_href=f"/claims.json?as_of={past}" if past else "/claims.json",
+        csv_href=f"/claims.csv?as_of={past}" if past else "/claims.csv",
         looked=_looked(looked),
     )
 
@@ -172,9 +174,8 @@ def _depends(each: Judged) -> str:
     return f"{joined(figures)}. With the other figure it {would}."
 
 
-def part_sentence(each: PartVerdict) -> str:
-    """Return one condition in words, with how it comes out."""
-    part = each.part
+def condition(part: Part) -> str:
+    """Return one condition in words."""
     catalogue = load_catalogue()
     others = joined([catalogue.by_id[card].name for card in part.query.gpu if card != part.card])
     does = "beats" if part.relation == "beats" else "loses to"
@@ -182,6 +183,13 @@ def part_sentence(each: PartVerdict) -> str:
     terms = f", {' or '.join(part.query.pricing).replace('_', ' ')}"
     if part.term_days:
         terms += f", {part.term_days[0]} to {part.term_days[1]} days"
+    where = f" at {words.provider_name(part.provider)}" if part.provider else ""
+    return f"The {catalogue.by_id[part.card].name} {does} the {others} by {unit}{where}{terms}"
+
+
+def part_sentence(each: PartVerdict) -> str:
+    """Return one condition in words, with how it comes out."""
+    part = each.part
     if each.of == 0:
         came = (
             "no provider that could tell" if part.provider is None else "it does not list them on these terms"
@@ -190,8 +198,7 @@ def part_sentence(each: PartVerdict) -> str:
         came = "yes" if each.holds else "no"
     else:
         came = f"at {each.hits} of {providers(each.of)}, {each.needed} needed"
-    where = f" at {words.provider_name(part.provider)}" if part.provider else ""
-    return f"The {catalogue.by_id[part.card].name} {does} the {others} by {unit}{where}{terms}: {came}."
+    return f"{condition(part)}: {came}."
 
 
 def part_link(part: Part, past: date | None) -> str:

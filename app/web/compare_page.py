@@ -14,9 +14,8 @@ from app.web.answers import Answer
 from app.web.compare_exports import csv_lines, document
 from app.web.compare_view import compare_link, compare_page
 from app.web.exports import json_bytes
-from app.web.kept import answer_kept
+from app.web.kept import answer_kept, base_of, page_of
 from app.web.pages import find_board
-from app.web.render import environment
 from app.web.state import query_text, read_pairs
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from app.domain.pairing import Pairing
     from app.web.boards import Served
 
-HTML: Final = "text/html; charset=utf-8"
 JSON: Final = "application/json"
 CSV: Final = "text/csv; charset=utf-8"
 
@@ -38,14 +36,14 @@ def compare(request: Request) -> Response:
 
     def make(served: Served, query: CompareQuery) -> Answer:
         page = compare_page(served, query, pairing=_pairing(served, query))
-        html = environment().get_template("compare.html").render(page=page)
-        return Answer(html.encode(), HTML)
+        return page_of("compare.html", page=page, base=base)
 
+    base = base_of(request)
     text = query_text(request)
     if any(not value for _, value in read_pairs(text)):
         served = find_board(request.app.state.shared, text)
         return RedirectResponse(compare_link("/compare", _read(text, served)), 303)
-    return _answer(request, make)
+    return _answer(request, make, base=base)
 
 
 def compare_json(request: Request) -> Response:
@@ -79,5 +77,5 @@ def _pairing(served: Served, query: CompareQuery) -> Pairing:
     return pair_cards(served.board.rows, question_of(query, served.board.catalogue))
 
 
-def _answer(request: Request, make: Callable[[Served, CompareQuery], Answer]) -> Response:
-    return answer_kept(request, lambda served, text: make(served, _read(text, served)))
+def _answer(request: Request, make: Callable[[Served, CompareQuery], Answer], *, base: str = "") -> Response:
+    return answer_kept(request, lambda served, text: make(served, _read(text, served)), base=base)

@@ -60,14 +60,16 @@ class EvidencePage:
     worked: tuple[Worked, ...]
     colspan: int
     here: str
+    json_href: str
+    csv_href: str
     back: str
 
 
-def render_evidence(served: Served, row: Row, *, query: OfferQuery, partial: bool) -> str:
-    """Return the evidence page of a row, or the table row that htmx puts below it."""
+def render_evidence(served: Served, row: Row, *, query: OfferQuery, partial: bool, base: str) -> str:
+    """Return the evidence page of a row on the site at `base`, or the table row that htmx puts below it."""
     page = evidence_page(served, row, query=query)
     template = environment().get_template("_evidence_row.html" if partial else "evidence.html")
-    return template.render(page=page)
+    return template.render(page=page, base=base)
 
 
 def evidence_page(served: Served, row: Row, *, query: OfferQuery) -> EvidencePage:
@@ -89,6 +91,8 @@ def evidence_page(served: Served, row: Row, *, query: OfferQuery) -> EvidencePag
         ),
         colspan=len(query.columns) + 1,
         here=link(f"/offers/{row.stored.offer_id}", query),
+        json_href=link(f"/offers/{row.stored.offer_id}.json", query),
+        csv_href=link(f"/offers/{row.stored.offer_id}.csv", query),
         back=link("/", query),
     )
 

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from starlette.responses import RedirectResponse
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from app.domain.accelerators import WITHOUT_BANDWIDTH, load_catalogue
 from app.domain.aliases import names_for
 from app.domain.columns import COLUMNS, DEFAULT_COLUMNS
-from app.domain.metrics import Metric
+from app.domain.metrics import METRICS, Metric
 from app.domain.query import OfferQuery, QueryError
 from app.domain.roofline import ridge_point
 from app.web import charts, words
 from app.web.gpu_pages import gpu_line, plain_gpu
 from app.web.history_page import table_lines
 from app.web.history_query import HistoryQuery, history_link, load_history, read_history_query
-from app.web.kept import answer_kept, json_of, nothing_near, page_of, read_some
+from app.web.kept import (
+    answer_kept,
+    base_of,
+    csv_of_objects,
+    json_of,
+    nothing_near,
+    page_of,
+    read_some,
+)
 from app.web.render import row_html, unit
-from app.web.state import read_pairs
+from app.web.state import link, read_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from decimal import Decimal
 
     from starlette.requests import Request
@@ -36,6 +42,8 @@ if TYPE_CHECKING:
     from app.web.gpu_pages import GpuLine
     from app.web.history_page import HistoryLine
     from app.web.shared import Shared
+
+NAMES: Final = ("precision",)
 
 MOST_ROWS: Final = 60
 """Offers that the page shows; the board has all."""
@@ -72,9 +80,12 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPage:
-    """What the template of one accelerator shows."""
+    """What the template of one accelerator shows; `usd_per_tbs_hour` is that of its cheapest offer."""
 
     title: str
+    canonical: str
+    as_of: str
+    usd_per_tbs_hour: Decimal | None
     line: GpuLine
     facts: tuple[Fact, ...]
     rates: tuple[Rate, ...]
@@ -93,42 +104,77 @@ class GpuPage:
     figure_href: str
     roofline_href: str
     json_href: str
+    csv_href: str
     source_links: tuple[tuple[str, str], ...]
 
 
 def gpu(request: Request) -> Response:
     """Answer the page of one variant; an unknown one is answered with names like it."""
-    asked = request.path_params["variant"]
-    found = load_catalogue().get(asked)
-    if found is None:
-        return _unknown(request, asked)
     shared: Shared = request.app.state.shared
+    base = base_of(request)
 
-    def make(served: Served, text: str) -> Answer:
-        read_some(text, served, names=())
-        return page_of("gpu.html", page=gpu_page(served, found, shared=shared))
+    def make(served: Served, card: Accelerator, *, query: OfferQuery) -> Answer:
+        page = gpu_page(served, card, shared=shared, precision=query.precision)
+        return page_of("gpu.html", page=page, base=base)
 
-    return answer_kept(request, make)
+    return _answer(request, make, base=base)
 
 
 def gpu_json(request: Request) -> Response:
     """Answer one variant as JSON: its figures with their sources, and the names it goes by."""
+
+    def make(served: Served, card: Accelerator, *, query: OfferQuery) -> Answer:
+        names = [
+            {"name": each.name, "used_by": list(each.contexts), "may_mean": list(each.parts)}
+            for each in names_for(card.id)
+        ]
+        return json_of({**_plain(served, card, query), "names": names})
+
+    return _answer(request, make)
+
+
+def gpu_csv(request: Request) -> Response:
+    """Answer one variant as a line of CSV with the columns of the list, its siblings and its names."""
+
+    def make(served: Served, card: Accelerator, *, query: OfferQuery) -> Answer:
+        names = [each.name for each in names_for(card.id) if len(each.parts) == 1]
+        return csv_of_objects(f"gpu-{card.id}", [{**_plain(served, card, query), "names": names}])
+
+    return _answer(request, make)
+
+
+def _answer(request: Request, make: Callable[..., Answer], *, base: str = "") -> Response:
+    """Answer what is made of the variant that the address names and of its query."""
     asked = request.path_params["variant"]
     found = load_catalogue().get(asked)
     if found is None:
-        return _unknown(request, asked)
+        names = [*load_catalogue().by_id, *WITHOUT_BANDWIDTH]
+        return nothing_near(request, "GPU", asked=asked[:80], names=names)
+    return answer_kept(
+        request,
+        lambda served, text: make(served, found, query=read_some(text, served, names=NAMES)),
+        base=base,
+    )
 
-    def make(served: Served, text: str) -> Answer:
-        query = read_some(text, served, names=("precision",))
-        line = gpu_line(found, _rows(served, found), precision=query.precision)
-        names = [
-            {"name": each.name, "used_by": list(each.contexts), "may_mean": list(each.parts)}
-            for each in names_for(found.id)
-        ]
-        siblings = [card.id for card in _siblings(found)]
-        return json_of({**plain_gpu(line), "siblings": siblings, "names": names})
 
-    return answer_kept(request, make)
+def _plain(served: Served, card: Accelerator, query: OfferQuery) -> dict[str, Any]:
+    """Return what is known of a variant, and where its offers and its history are, for programs."""
+    line = gpu_line(card, _rows(served, card), precision=query.precision)
+    per_tbs = _usd_per_tbs_hour(served, line, query)
+    return {
+        "as_of": words.utc(served.board.instant),
+        **plain_gpu(line),
+        "cheapest_on_demand_usd_per_tbs_hour": None if per_tbs is None else float(per_tbs),
+        "siblings": [each.id for each in _siblings(card)],
+        "offers_href": f"/offers.json?gpu={card.id}",
+        "history_href": history_link("/history.json", HistoryQuery(gpu=card.id)),
+    }
+
+
+def _usd_per_tbs_hour(served: Served, line: GpuLine, query: OfferQuery) -> Decimal | None:
+    if line.cheapest is None:
+        return None
+    return METRICS["usd_per_tbs_hour"].value(line.cheapest, served.board.view(query))
 
 
 def roofline_figure(request: Request) -> Response:
@@ -150,16 +196,6 @@ def _asked_card(served: Served, text: str) -> Accelerator:
     return served.board.catalogue.by_id[query.gpu]
 
 
-def _unknown(request: Request, asked: str) -> Response:
-    catalogue = load_catalogue()
-    folded = asked.strip().casefold()
-    path = str(request.scope["path"])
-    if folded in catalogue.by_id:
-        return RedirectResponse(path[: -len(asked)] + folded, 308)
-    names = [*catalogue.by_id, *WITHOUT_BANDWIDTH]
-    return nothing_near(request, "GPU", asked=folded[:80], names=names)
-
-
 def _siblings(card: Accelerator) -> tuple[Accelerator, ...]:
     members = load_catalogue().family_members(card.family)
     return tuple(each for each in members if each.id != card.id)
@@ -169,15 +205,21 @@ def _rows(served: Served, card: Accelerator) -> list[Row]:
     return [row for row in served.board.rows if row.accelerator is card]
 
 
-def gpu_page(served: Served, card: Accelerator, *, shared: Shared) -> GpuPage:
+def gpu_page(served: Served, card: Accelerator, *, shared: Shared, precision: str) -> GpuPage:
     """Work out what the page of one accelerator shows."""
-    query = OfferQuery(gpu=(card.id,), per_page=MOST_ROWS)
+    query = OfferQuery(gpu=(card.id,), per_page=MOST_ROWS, precision=precision)
+    own = OfferQuery(precision=precision)
+    text = link("", own)
+    line = gpu_line(card, _rows(served, card), precision=precision)
     selection = served.board.select(query)
     asked = HistoryQuery(gpu=card.id)
     steps = table_lines(load_history(shared, served, query=asked), most=MOST_STEPS)
     return GpuPage(
         title=card.name,
-        line=gpu_line(card, _rows(served, card), precision=query.precision),
+        canonical=link(f"/gpus/{card.id}", own),
+        as_of=words.moment(served.board.instant),
+        usd_per_tbs_hour=_usd_per_tbs_hour(served, line, query),
+        line=line,
         facts=tuple(_facts(card)),
         rates=tuple(
             Rate(name, rate, "TOPS" if name == "int8" else "TFLOPS", ridge_point(card, name))
@@ -185,7 +227,9 @@ def gpu_page(served: Served, card: Accelerator, *, shared: Shared) -> GpuPage:
         ),
         headings=tuple(_heading(key, query) for key in DEFAULT_COLUMNS),
         rows=tuple(
-            row_html(served.board.rows[number], selection.view, columns=DEFAULT_COLUMNS, evidence_query="")
+            row_html(
+                served.board.rows[number], selection.view, columns=selection.columns, evidence_query=text
+            )
             for number in selection.rows
         ),
         total=selection.total,
@@ -200,7 +244,8 @@ def gpu_page(served: Served, card: Accelerator, *, shared: Shared) -> GpuPage:
         history_csv=history_link("/history.csv", asked),
         figure_href=history_link("/figures/history.json", asked),
         roofline_href=f"/figures/roofline.json?gpu={card.id}",
-        json_href=f"/gpus/{card.id}.json",
+        json_href=link(f"/gpus/{card.id}.json", own),
+        csv_href=link(f"/gpus/{card.id}.csv", own),
         source_links=tuple((each, words.safe_url(each.split(" ")[0])) for each in card.sources),
     )
 

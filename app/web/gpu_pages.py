@@ -10,7 +10,7 @@ from app.domain.accelerators import PRECISIONS
 from app.domain.offers import MICROS_PER_USD, PricingModel
 from app.domain.roofline import ridge_point
 from app.web import words
-from app.web.kept import answer_kept, csv_of, json_of, page_of, read_some, tidied
+from app.web.kept import answer_kept, base_of, csv_of_objects, json_of, page_of, read_some, tidied
 from app.web.state import link
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ class GpuLine:
     providers: tuple[tuple[str, str], ...]
     offers: int
 
+    @property
+    def cheapest_name(self) -> str:
+        """Return the name of the provider that asks the cheapest price; empty when nobody does."""
+        return words.provider_name(self.cheapest.offer.provider) if self.cheapest else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpusPage:
@@ -64,8 +69,9 @@ class GpusPage:
 
 def gpus(request: Request) -> Response:
     """Answer the list of accelerators, those on the board first."""
+    base = base_of(request)
     return tidied(request, names=NAMES) or answer_kept(
-        request, lambda served, text: page_of("gpus.html", page=gpus_page(served, text))
+        request, lambda served, text: page_of("gpus.html", page=gpus_page(served, text), base=base), base=base
     )
 
 
@@ -87,10 +93,8 @@ def gpus_csv(request: Request) -> Response:
 
     def make(served: Served, text: str) -> Answer:
         query = read_some(text, served, names=NAMES)
-        rows = [_csv_row(plain_gpu(each)) for each in gpu_lines(served, query)]
-        columns = list(rows[0]) if rows else []
         day = query.as_of or served.words.today
-        return csv_of(f"gpus-{day}", columns, rows=[list(row.values()) for row in rows])
+        return csv_of_objects(f"gpus-{day}", map(plain_gpu, gpu_lines(served, query)))
 
     return answer_kept(request, make)
 
@@ -193,10 +197,6 @@ def plain_gpu(line: GpuLine) -> dict[str, Any]:
         "specification_as_of": card.as_of.isoformat(),
         "note": card.note or None,
     }
-
-
-def _csv_row(plain: dict[str, Any]) -> dict[str, Any]:
-    return {key: " | ".join(value) if isinstance(value, list) else value for key, value in plain.items()}
 
 
 def _rate_key(precision: str) -> str:

@@ -22,7 +22,7 @@ from app.web.history_query import (
     load_history,
     read_history_query,
 )
-from app.web.kept import answer_kept, csv_of, json_of, page_of
+from app.web.kept import answer_kept, base_of, csv_of, json_of, page_of
 from app.web.render import unit
 from app.web.state import query_text, read_pairs
 
@@ -99,7 +99,12 @@ def history(request: Request) -> Response:
     if any(not value for _, value in read_pairs(text)):
         served = request.app.state.shared.keeper.current()
         return RedirectResponse(history_link("/history", read_history_query(text, served.words)), 303)
-    return _answer(request, lambda served, found: page_of("history.html", page=history_page(served, found)))
+    base = base_of(request)
+    return _answer(
+        request,
+        lambda served, found: page_of("history.html", page=history_page(served, found), base=base),
+        base=base,
+    )
 
 
 def history_json(request: Request) -> Response:
@@ -129,14 +134,14 @@ def history_figure(request: Request) -> Response:
     )
 
 
-def _answer(request: Request, make: Callable[[Served, History], Answer]) -> Response:
+def _answer(request: Request, make: Callable[[Served, History], Answer], *, base: str = "") -> Response:
     shared = request.app.state.shared
 
     def made(served: Served, text: str) -> Answer:
         query = read_history_query(text, served.words)
         return make(served, load_history(shared, served, query=query))
 
-    return answer_kept(request, made)
+    return answer_kept(request, made, base=base)
 
 
 def unit_of(found: History) -> str:

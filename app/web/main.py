@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from app import __version__
@@ -31,6 +32,7 @@ from app.web import (
 )
 from app.web.boards import BoardKeeper, NoBoardError
 from app.web.observability import RequestTimes, SourceFigures
+from app.web.old_links import moved
 from app.web.shared import Shared
 from app.web.statics import BrowserFiles
 
@@ -82,8 +84,6 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
         redoc_url=None,
         routes=[
             Route("/", pages.board, methods=["GET"]),
-            Route("/offers/{offer_id}", pages.evidence, methods=["GET"]),
-            Route("/docs", pages.api_page, methods=["GET"]),
             Route("/compare", compare_page.compare, methods=["GET"]),
             Route("/claims", claims_page.claims, methods=["GET"]),
             Route("/changes", changes_page.changes, methods=["GET"]),
@@ -104,6 +104,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
     application.include_router(more_api.router)
     application.include_router(pairing_api.router)
     application.include_router(more_pages.router)
+    application.routes.extend(more_pages.LAST_PAGES)
     application.mount("/static", BrowserFiles(static_dir()), name="static")
     application.add_exception_handler(QueryError, _on_query_error)
     application.add_exception_handler(NoBoardError, _on_no_board)
@@ -160,6 +161,9 @@ def _on_no_board(request: Request, error: Exception) -> Response:
 def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
     status, detail, path = error.status_code, str(error.detail), request.scope["path"]
+    place = moved(request) if status == HTTPStatus.NOT_FOUND else ""
+    if place:
+        return RedirectResponse(place, HTTPStatus.PERMANENT_REDIRECT)
     if _for_programs(request):
         answer = api.problem(status, detail, detail=f"{request.method} {path}: {detail}")
     else:

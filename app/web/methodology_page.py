@@ -9,24 +9,46 @@ from app.domain.accelerators import MEMORY_TOLERANCE, PRECISIONS
 from app.domain.cadence import MISSED_TO_STALE, MISSED_TO_VERY_STALE, Freshness
 from app.domain.changes import ROUNDING_PERCENT, ChangeKind
 from app.domain.check_words import HOLDING, NOTED
+from app.domain.claims import load_claims
+from app.domain.compare_query import FEWEST_CARDS, MOST_CARDS
+from app.domain.doubts import WHY_MEANINGS, Why
+from app.domain.findings import Level
 from app.domain.history import SHOWN_AHEAD
 from app.domain.metrics import METHODOLOGY_VERSION, METRICS
 from app.domain.offers import HOURS_PER_MONTH, PriceBasis, PricingModel, ServiceKind
+from app.domain.pairing import LEAST_CARDS, STANDS_RULE, TERMS_RULE
 from app.domain.providers import load_providers
+from app.domain.query import SPECS
 from app.domain.rates import LONGEST_USE
 from app.domain.rows import FLAG_MEANINGS
 from app.store.records import Outcome, State
-from app.web import changes_words, words
+from app.web import changes_words, compare_words, words
 from app.web.answers import etag, not_modified, respond
-from app.web.kept import json_of, page_of, take_nothing
+from app.web.claims_view import condition, part_link
+from app.web.kept import base_of, csv_of_objects, json_of, page_of, take_nothing
 from app.web.provider_page import STATE
+from app.web.render import NATURE
 from app.web.source_status import FRESHNESS, OUTCOME
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from app.domain.claims import Claim, Part
     from app.web.answers import Answer
+
+LEVEL_MEANINGS: Final = {
+    Level.INFO: "worth knowing; the run is published",
+    Level.WARNING: "worth a look; the run is published",
+    Level.HOLD: "the whole run is held until somebody decides",
+}
+
+SPEC_MEANINGS: Final = {
+    "main": "each card's own figures",
+    "alt": "the other published figures of a card that has any, such as the B200's 7.7 TB/s",
+}
 
 OUTCOME_MEANINGS: Final = {
     Outcome.PUBLISHED: "its offers are the provider's from then on",
@@ -34,6 +56,7 @@ OUTCOME_MEANINGS: Final = {
     Outcome.QUARANTINED: "a finding holds it whole until somebody decides; the last good offers stay",
     Outcome.REFUSED: "the source did not let itself be read, or what came was no price page",
     Outcome.FAILED: "something broke on the way; nothing was changed",
+    None: "it has begun and not ended",
 }
 
 FRESHNESS_MEANINGS: Final = {
@@ -62,6 +85,12 @@ SERVICE_MEANINGS: Final = {
     ServiceKind.DEDICATED_DEPLOYMENT: "a language model kept running on GPUs of one's own; managed",
     ServiceKind.MARKETPLACE: "machines of many sellers, each with a price of its own",
 }
+
+
+CSV_COLUMNS: Final = (
+    *("section", "key", "label", "unit", "meaning", "formula", "assumes", "source", "nature", "better"),
+    *("depends_on", "times_a_day"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,9 +154,28 @@ RULES: Final = (
     Rule(
         name="Which offer stands for a card",
         text=(
-            "Of one provider's offers of a card the one of the smallest minimum quantity, "
-            "then of the lowest "
-            "price. A marketplace has no such offer and shows its lowest, median and highest price."
+            f"Of one provider's offers of a card under the same terms: {STANDS_RULE}. In the history a "
+            "marketplace has no such offer and shows its lowest, median and highest price."
+        ),
+    ),
+    Rule(
+        name="Which terms count for a provider",
+        text=f"Of several under which it lists the compared cards: {TERMS_RULE}.",
+    ),
+    Rule(
+        name="Who is compared",
+        text=(
+            f"{FEWEST_CARDS} to {MOST_CARDS} cards, at one provider, on one day, under the same service "
+            f"kind, pricing model, tier and term. A provider that lists fewer than {LEAST_CARDS} of them "
+            "so is left out, with the reason."
+        ),
+    ),
+    Rule(
+        name="How a claim is judged",
+        text=(
+            "A claim holds when all its conditions do. A condition is how a card does against every "
+            "other card of a comparison, at a share of the providers that list both or at one provider, "
+            "by the list prices of a day, and again on every day on which prices changed."
         ),
     ),
     Rule(
@@ -173,7 +221,10 @@ def _sections() -> tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...]
         (
             "outcomes",
             "How a run ends",
-            tuple((key.value, OUTCOME[key], OUTCOME_MEANINGS[key]) for key in Outcome),
+            tuple(
+                (key.value if key else "under_way", OUTCOME[key], OUTCOME_MEANINGS[key])
+                for key in (*Outcome, None)
+            ),
         ),
         (
             "held",
@@ -200,9 +251,43 @@ def _sections() -> tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...]
             "What a printed price is for",
             tuple((key.value, words.BASIS[key], "") for key in PriceBasis),
         ),
+        (
+            "doubts",
+            "Why an order is in doubt",
+            tuple((key.value, compare_words.DOUBT[key], WHY_MEANINGS[key]) for key in Why),
+        ),
+        ("spec", "Which published figures", tuple((key, key, SPEC_MEANINGS[key]) for key in SPECS)),
+        ("natures", "What a figure is", tuple((key, key, NATURE[key]) for key in NATURE)),
+        ("levels", "How much a finding matters", tuple((key, key, LEVEL_MEANINGS[key]) for key in Level)),
         ("holding", "Findings that hold a run", tuple((key, key, text) for key, text in HOLDING.items())),
         ("noted", "Findings that are noted", tuple((key, key, text) for key, text in NOTED.items())),
     )
+
+
+def _claims() -> list[dict[str, Any]]:
+    """Return the claims with their conditions and the comparisons that show them."""
+    return [_claim(each) for each in load_claims()]
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {
+        "id": claim.id,
+        "sentence": claim.sentence,
+        "source": claim.source,
+        "conditions": [
+            {"sentence": f"{condition(part)}{_needed(part)}.", "href": part_link(part, None)}
+            for part in claim.parts
+        ],
+    }
+
+
+def _needed(part: Part) -> str:
+    if part.provider is not None:
+        return ""
+    if part.least == 1:
+        return ", at every provider that lists it and another"
+    share = f"{part.least.numerator} of {part.least.denominator}"
+    return f", at {share} of the providers that list it and another, at least"
 
 
 def methodology(request: Request) -> Response:
@@ -215,7 +300,9 @@ def methodology(request: Request) -> Response:
             version_of_method=METHODOLOGY_VERSION,
             rules=RULES,
             sections=_sections(),
+            claims=_claims(),
             cadence=_cadence(),
+            base=base_of(request),
         ),
     )
 
@@ -224,6 +311,33 @@ def methodology_json(request: Request) -> Response:
     """Answer the same as JSON."""
     take_nothing(request)
     return _respond(request, json_of(methodology_document()))
+
+
+def methodology_csv(request: Request) -> Response:
+    """Answer the same as CSV: a line for each figure, rule, word, claim and source."""
+    take_nothing(request)
+    return _respond(request, csv_of_objects("methodology", _csv_lines(), columns=CSV_COLUMNS))
+
+
+def _csv_lines() -> Iterator[dict[str, Any]]:
+    document = methodology_document()
+    for metric in document["metrics"]:
+        yield {"section": "metrics", **metric}
+    for rule in RULES:
+        yield {"section": "rules", "key": rule.name, "meaning": rule.text}
+    for name, _, _ in _sections():
+        for entry in document[name]:
+            yield {"section": name, **entry}
+    for claim in document["claims"]:
+        for each in claim["conditions"]:
+            yield {
+                "section": "claims",
+                "key": claim["id"],
+                "label": claim["sentence"],
+                "meaning": each["sentence"],
+            }
+    for source in document["cadence"]:
+        yield {"section": "cadence", "key": source["source"], "times_a_day": source["times_a_day"]}
 
 
 def _respond(request: Request, answer: Answer) -> Response:
@@ -260,4 +374,6 @@ def methodology_document() -> dict[str, Any]:
             name: [{"key": key, "label": label, "meaning": meaning} for key, label, meaning in entries]
             for name, _, entries in _sections()
         },
+        "claims": _claims(),
+        "cadence": [{"source": key, "name": name, "times_a_day": times} for key, name, times in _cadence()],
     }

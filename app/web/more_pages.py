@@ -1,7 +1,12 @@
-"""The addresses of pages about cards, providers, history, charts and method, and of their twins."""
+"""The addresses of pages about cards, providers, history, charts and method, and of all pages' twins.
+
+A page's twins are its address with `.json` and `.csv` behind it and take its query. Those that came first
+stand in `api` (the board's are `/offers.json` and `/offers.csv`), `more_api` and `pairing_api`.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, Request
@@ -11,14 +16,23 @@ from starlette.routing import Route
 from app.domain.offers import PricingModel
 from app.web import (
     about_page,
+    changes_page,
     chart_pages,
+    chart_twins,
+    claims_page,
+    docs_page,
+    evidence_twins,
     gpu_page,
     gpu_pages,
     history_page,
     methodology_page,
+    pages,
     provider_page,
+    site_files,
+    status_page,
 )
 from app.web.api import JSON, REFUSALS
+from app.web.changes_query import DAYS_PER_PAGE
 from app.web.history_query import DAYS, PRICED
 from app.web.parameters import PARAMETERS
 
@@ -30,10 +44,13 @@ PAGES: Final = [
     Route("/charts/scatter", chart_pages.scatter, methods=["GET"]),
     Route("/charts/bars", chart_pages.bars, methods=["GET"]),
     Route("/providers", provider_page.providers, methods=["GET"]),
-    Route("/providers/{provider:path}", provider_page.provider, methods=["GET"]),
+    Route("/docs", docs_page.docs, methods=["GET"]),
     Route("/methodology", methodology_page.methodology, methods=["GET"]),
     Route("/about-data", about_page.about_data, methods=["GET"]),
     Route("/history", history_page.history, methods=["GET"]),
+    Route("/llms.txt", site_files.llms_txt, methods=["GET"]),
+    Route("/robots.txt", site_files.robots_txt, methods=["GET"]),
+    Route("/sitemap.xml", site_files.sitemap_xml, methods=["GET"]),
 ]
 
 router = APIRouter()
@@ -72,31 +89,19 @@ def _twin(
         answer,
         methods=["GET"],
         response_class=Response,
-        operation_id=path.strip("/").replace("/", "_").replace(".", "_"),
+        operation_id="_".join(re.findall(r"\w+", path)),
         summary=summary,
         responses=answers,
         openapi_extra={"parameters": parameters},
     )
 
 
-_twin(
-    "/gpus.json",
-    gpu_pages.gpus_json,
-    summary="Every accelerator with its figures, their sources, and its cheapest on-demand price, as JSON",
-    media_type=JSON,
-    parameters=_of_board(gpu_pages.NAMES),
-)
-_twin(
-    "/gpus.csv",
-    gpu_pages.gpus_csv,
-    summary="Every accelerator with its figures and its cheapest on-demand price, as CSV",
-    media_type=CSV,
-    parameters=_of_board(gpu_pages.NAMES),
-)
-
-
 def _single(name: str, about: str, *, schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "description": about, "schema": schema}
+
+
+def _in_path(name: str, about: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "description": about, "schema": _TEXT}
 
 
 _DAY: Final[dict[str, Any]] = {"type": "string", "format": "date"}
@@ -112,55 +117,138 @@ _HISTORY: Final = [
     _single("from", f"The first day in UTC; {DAYS} days before the last by default.", schema=_DAY),
     _single("to", "The last day in UTC; without it also what is announced.", schema=_DAY),
 ]
-for _path, _endpoint, _summary, _media_type in (
-    (
-        "/history.json",
-        history_page.history_json,
-        "A card's prices over time, a line a provider, as JSON",
-        JSON,
+_CHANGES: Final = [
+    *_of_board(("gpu", "provider")),
+    _single(
+        "day",
+        f"The last day in UTC, up to today; with it come up to {DAYS_PER_PAGE - 1} before.",
+        schema=_DAY,
     ),
-    ("/history.csv", history_page.history_csv, "A card's prices over time, a line a provider, as CSV", CSV),
-    ("/figures/history.json", history_page.history_figure, "The same as a figure for plotly", JSON),
+]
+_VARIANT: Final = [_in_path("variant", "A variant, such as h100-sxm."), *_of_board(gpu_page.NAMES)]
+_PROVIDER: Final = [_in_path("provider", "A provider's id.")]
+_OFFER: Final = [_in_path("offer_id", "The number of an offer, as exports give it."), *PARAMETERS]
+
+for _path, _as_json, _as_csv, _about, _parameters in (
+    (
+        "/gpus",
+        gpu_pages.gpus_json,
+        gpu_pages.gpus_csv,
+        "Every accelerator with its figures, their sources, and its cheapest on-demand price",
+        _of_board(gpu_pages.NAMES),
+    ),
+    (
+        "/gpus/{variant}",
+        gpu_page.gpu_json,
+        gpu_page.gpu_csv,
+        "One accelerator with its figures, their sources, its siblings and its names",
+        _VARIANT,
+    ),
+    (
+        "/history",
+        history_page.history_json,
+        history_page.history_csv,
+        "A card's prices over time, a line a provider",
+        _HISTORY,
+    ),
+    (
+        "/charts/scatter",
+        chart_twins.scatter_json,
+        chart_twins.scatter_csv,
+        "Both ratios of each offer of the board's query, and which are efficient",
+        PARAMETERS,
+    ),
+    (
+        "/charts/bars",
+        chart_twins.bars_json,
+        chart_twins.bars_csv,
+        "The lowest figure of each card at each provider, under the board's query",
+        PARAMETERS,
+    ),
+    (
+        "/providers",
+        provider_page.providers_json,
+        provider_page.providers_csv,
+        "Every provider, how fresh it is and what it lists",
+        [],
+    ),
+    (
+        "/providers/{provider:path}",
+        provider_page.provider_json,
+        provider_page.provider_csv,
+        "One provider with its offers; as JSON also its terms, runs and what was held",
+        _PROVIDER,
+    ),
+    (
+        "/offers/{offer_id}",
+        evidence_twins.evidence_json,
+        evidence_twins.evidence_csv,
+        "The evidence of one offer: what was printed where and when, every column, what was assumed",
+        _OFFER,
+    ),
+    (
+        "/methodology",
+        methodology_page.methodology_json,
+        methodology_page.methodology_csv,
+        "Every metric, rule, state, finding and claim with its meaning",
+        [],
+    ),
+    (
+        "/about-data",
+        about_page.about_data_json,
+        about_page.about_data_csv,
+        "What may be done with the data, downloads, providers' terms, sources of facts",
+        [],
+    ),
+    ("/docs", docs_page.docs_json, docs_page.docs_csv, "Every address for programs with its parameters", []),
 ):
-    _twin(_path, _endpoint, summary=_summary, media_type=_media_type, parameters=_HISTORY)
+    _twin(f"{_path}.json", _as_json, summary=f"{_about}, as JSON", media_type=JSON, parameters=_parameters)
+    _twin(f"{_path}.csv", _as_csv, summary=f"{_about}, as CSV", media_type=CSV, parameters=_parameters)
 
-_twin(
-    "/figures/roofline.json",
-    gpu_page.roofline_figure,
-    summary="The roofline of one variant as a figure for plotly",
-    media_type=JSON,
-    parameters=[{**_HISTORY[0], "required": True}],
-)
-
-for _path, _endpoint, _summary in (
-    ("/figures/scatter.json", chart_pages.scatter_figure, "Both ratios of each offer as a figure for plotly"),
-    ("/figures/bars.json", chart_pages.bars_figure, "A figure by provider and card as a figure for plotly"),
+for _path, _as_csv, _about, _parameters in (
+    (
+        "/claims.csv",
+        claims_page.claims_csv,
+        "Whether each condition of each claim holds and by how much, as CSV",
+        _of_board(("as_of",)),
+    ),
+    (
+        "/changes.csv",
+        changes_page.changes_csv,
+        "What moved, came, went and was announced, a line a change, as CSV",
+        _CHANGES,
+    ),
+    (
+        "/status.csv",
+        status_page.status_csv,
+        "How old each source is and how its runs ended, as CSV",
+        [],
+    ),
 ):
-    _twin(_path, _endpoint, summary=_summary, media_type=JSON, parameters=PARAMETERS)
+    _twin(_path, _as_csv, summary=_about, media_type=CSV, parameters=_parameters)
 
-_twin(
-    "/providers.json",
-    provider_page.providers_json,
-    summary="Every provider, how fresh it is and what it lists, as JSON",
-    media_type=JSON,
-    parameters=[],
-)
-_twin(
-    "/methodology.json",
-    methodology_page.methodology_json,
-    summary="Every metric, rule, state and finding with its meaning, as JSON",
-    media_type=JSON,
-    parameters=[],
-)
-_twin(
-    "/gpus/{variant}.json",
-    gpu_page.gpu_json,
-    summary="One accelerator with its figures, their sources, its siblings and its names, as JSON",
-    media_type=JSON,
-    parameters=[
-        {"name": "variant", "in": "path", "required": True, "schema": _TEXT},
-        *_of_board(("precision",)),
-    ],
-)
-# After the address that ends in .json, which it would take as well.
-router.add_route("/gpus/{variant}", gpu_page.gpu, methods=["GET", "HEAD"], include_in_schema=False)
+for _path, _figure, _about, _parameters in (
+    ("history", history_page.history_figure, "A card's prices over time", _HISTORY),
+    (
+        "roofline",
+        gpu_page.roofline_figure,
+        "The roofline of one variant",
+        [{**_HISTORY[0], "required": True}],
+    ),
+    ("scatter", chart_pages.scatter_figure, "Both ratios of each offer", PARAMETERS),
+    ("bars", chart_pages.bars_figure, "A figure by provider and card", PARAMETERS),
+):
+    _twin(
+        f"/figures/{_path}.json",
+        _figure,
+        summary=f"{_about} as a figure for plotly",
+        media_type=JSON,
+        parameters=_parameters,
+    )
+
+LAST_PAGES: Final = [
+    Route("/gpus/{variant}", gpu_page.gpu, methods=["GET"]),
+    Route("/providers/{provider:path}", provider_page.provider, methods=["GET"]),
+    Route("/offers/{offer_id}", pages.evidence, methods=["GET"]),
+]
+"""To be found after the addresses that end in .json and .csv, which these would take as well."""

@@ -12,7 +12,6 @@ from app.domain.query import parse_query
 from app.web.answers import Answer, Answers, etag, not_modified, respond, wants_compressed
 from app.web.board_page import render_board
 from app.web.evidence_page import render_evidence
-from app.web.parameters import PARAMETERS
 from app.web.render import environment
 from app.web.state import asked_day, link, query_string, query_text, read_pairs, read_query
 
@@ -92,7 +91,8 @@ def evidence(request: Request) -> Response:
         day = f" on {query.as_of}" if query.as_of else ""
         sentence = f"There is no offer {offer_id}{day}."
         return sorry(request, 404, sentence=sentence, hint="It may have been withdrawn.")
-    body = render_evidence(served, row, query=query, partial=wants_part(request)).encode()
+    base = str(request.base_url)
+    body = render_evidence(served, row, query=query, partial=wants_part(request), base=base).encode()
     tag = etag(served.token, f"{wants_part(request)} {offer_id} {query_string(query)}")
     return not_modified(request, tag) or respond(request, Answer(body, HTML), tag=tag)
 
@@ -121,10 +121,3 @@ def wrong_query(request: Request, error: QueryError) -> Response:
     """Return the page for a query that cannot be answered."""
     sentence = f"{error.field}: \u201c{error.value}\u201d is not right."
     return sorry(request, 422, sentence=sentence, hint=f"{error.expected}.")
-
-
-def api_page(request: Request) -> Response:
-    """Answer the page that says how programs ask, made from the OpenAPI document's own parameters."""
-    html = environment().get_template("api.html").render(parameters=PARAMETERS, base=str(request.base_url))
-    tag = etag("api", html)
-    return not_modified(request, tag) or respond(request, Answer(html.encode(), HTML), tag=tag)

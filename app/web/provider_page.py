@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import quote
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.domain.cadence import minute_of_day, times_a_day
-from app.domain.columns import COLUMNS, DEFAULT_COLUMNS
+from app.domain.columns import COLUMNS, DEFAULT_COLUMNS, export_columns
 from app.domain.metrics import Metric
 from app.domain.providers import MARKETPLACE
 from app.domain.query import OfferQuery
@@ -19,13 +20,16 @@ from app.store.session import reading
 from app.web import words
 from app.web.answers import etag, not_modified, respond
 from app.web.boards import NoBoardError
-from app.web.kept import json_of, nothing_near, page_of, take_nothing
+from app.web.exports import json_row, plain_values
+from app.web.kept import base_of, csv_of, csv_of_objects, json_of, nothing_near, page_of, take_nothing
 from app.web.render import row_html, unit
 from app.web.source_status import FRESHNESS, OUTCOME, sources_status
 from app.web.status_page import ago
 from scrapers import SCRAPERS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -69,6 +73,8 @@ class ProviderPage:
     """What the template of one provider shows."""
 
     source: SourceStatus
+    json_href: str
+    csv_href: str
     kind: str
     read_at: str
     addresses: tuple[str, ...]
@@ -88,22 +94,69 @@ def providers(request: Request) -> Response:
     take_nothing(request)
     found, served = _load_all(request.app.state.shared)
     cards = _cards_by_provider(served)
-    answer = page_of("providers.html", sources=found, cards=cards, freshness=FRESHNESS, ago=ago)
+    answer = page_of(
+        "providers.html", sources=found, cards=cards, freshness=FRESHNESS, ago=ago, base=base_of(request)
+    )
     return _respond(request, answer)
 
 
 def providers_json(request: Request) -> Response:
     """Answer the list of providers as JSON."""
+    return _respond(request, json_of({"providers": _plain_all(request)}))
+
+
+def providers_csv(request: Request) -> Response:
+    """Answer the list of providers as CSV."""
+    return _respond(request, csv_of_objects("providers", _plain_all(request)))
+
+
+def _plain_all(request: Request) -> list[dict[str, Any]]:
     take_nothing(request)
     found, served = _load_all(request.app.state.shared)
     cards = _cards_by_provider(served)
-    return _respond(
-        request, json_of({"providers": [_plain(each, cards.get(each.provider, ())) for each in found]})
-    )
+    return [_plain(each, cards.get(each.provider, ())) for each in found]
 
 
 def provider(request: Request) -> Response:
     """Answer the page of one provider; an unknown one is answered with names like it."""
+
+    def make(page: ProviderPage, _served: Served) -> Answer:
+        return page_of(
+            "provider.html",
+            page=page,
+            freshness=FRESHNESS,
+            ago=ago,
+            outcome_words=OUTCOME,
+            state_words=STATE,
+            base=base_of(request),
+        )
+
+    return _answer_one(request, make)
+
+
+def provider_json(request: Request) -> Response:
+    """Answer what is known of one provider as JSON, with its offers in the order of the page."""
+    return _answer_one(request, lambda page, served: json_of(_document(page, served)))
+
+
+def provider_csv(request: Request) -> Response:
+    """Answer the offers of one provider as CSV, in the order of the page."""
+
+    def make(page: ProviderPage, served: Served) -> Answer:
+        columns, selection = (
+            export_columns(DEFAULT_COLUMNS),
+            served.board.select(_asked(page), everything=True),
+        )
+        rows = (served.board.rows[number] for number in selection.rows)
+        name = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in page.source.provider)
+        values = (plain_values(row, selection.view, columns=columns) for row in rows)
+        return csv_of(f"provider-{name}", columns, rows=values)
+
+    return _answer_one(request, make)
+
+
+def _answer_one(request: Request, make: Callable[[ProviderPage, Served], Answer]) -> Response:
+    """Answer what is made of the provider that the address names."""
     take_nothing(request)
     shared: Shared = request.app.state.shared
     found, served = _load_all(shared)
@@ -111,11 +164,7 @@ def provider(request: Request) -> Response:
     source = next((each for each in found if each.provider == asked), None)
     if source is None:
         return nothing_near(request, "provider", asked=asked[:80], names=[each.provider for each in found])
-    page = _provider_page(shared, served, source)
-    answer = page_of(
-        "provider.html", page=page, freshness=FRESHNESS, ago=ago, outcome_words=OUTCOME, state_words=STATE
-    )
-    return _respond(request, answer)
+    return _respond(request, make(_provider_page(shared, served, source), served))
 
 
 def _respond(request: Request, answer: Answer) -> Response:
@@ -164,6 +213,8 @@ def _provider_page(shared: Shared, served: Served, source: SourceStatus) -> Prov
     selection = served.board.select(query)
     return ProviderPage(
         source=source,
+        json_href=f"/providers/{quote(source.provider, safe='')}.json",
+        csv_href=f"/providers/{quote(source.provider, safe='')}.csv",
         kind="a marketplace of many sellers"
         if facts and facts.kind == MARKETPLACE
         else "its own list prices",
@@ -175,7 +226,7 @@ def _provider_page(shared: Shared, served: Served, source: SourceStatus) -> Prov
         cards=_cards_by_provider(served).get(source.provider, ()),
         headings=tuple(_heading(key, query) for key in DEFAULT_COLUMNS),
         rows=tuple(
-            row_html(served.board.rows[number], selection.view, columns=DEFAULT_COLUMNS, evidence_query="")
+            row_html(served.board.rows[number], selection.view, columns=selection.columns, evidence_query="")
             for number in selection.rows
         ),
         total=selection.total,
@@ -213,4 +264,51 @@ def _plain(source: SourceStatus, cards: tuple[Listed, ...]) -> dict[str, Any]:
         else None,
         "offers": source.offers,
         "gpus": [each.card.id for each in cards],
+    }
+
+
+def _asked(page: ProviderPage) -> OfferQuery:
+    return OfferQuery(provider=(page.source.provider,))
+
+
+def _document(page: ProviderPage, served: Served) -> dict[str, Any]:
+    """Return one provider as one document for programs."""
+    source, facts = page.source, page.source.facts
+    columns, selection = export_columns(DEFAULT_COLUMNS), served.board.select(_asked(page), everything=True)
+    rows = (served.board.rows[number] for number in selection.rows)
+    return {
+        "as_of": words.utc(served.board.instant),
+        **_plain(source, page.cards),
+        "terms_note": facts.terms_note if facts else None,
+        "terms_url": (facts.terms_url or None) if facts else None,
+        "terms_as_of": facts.as_of.isoformat() if facts else None,
+        "times_a_day": times_a_day(source.provider),
+        "asks_for": list(page.addresses),
+        "a_full_run_has_offers": page.min_offers,
+        "a_full_run_has_accelerators": list(page.anchors),
+        "assumed_variants": dict(page.assumed),
+        "rows": [json_row(row, selection.view, columns=columns) for row in rows],
+        "runs": [_plain_run(run) for run in page.runs],
+        "held": [_plain_held(one) for one in page.past],
+    }
+
+
+def _plain_run(run: Run) -> dict[str, Any]:
+    return {
+        "source": run.source,
+        "started_at": words.utc(run.started_at),
+        "outcome": run.outcome.value if run.outcome else None,
+        "offers": run.offers_count,
+        "sentence": run.sentence,
+    }
+
+
+def _plain_held(one: PastQuarantine) -> dict[str, Any]:
+    return {
+        "held_at": words.utc(one.held_at),
+        "offers": one.offers_count,
+        "why": one.sentence,
+        "state": one.state,
+        "decided_at": words.utc(one.decided_at) if one.decided_at else None,
+        "because": one.because or None,
     }

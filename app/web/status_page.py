@@ -9,10 +9,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.store.session import reading
 from app.web import words
-from app.web.answers import Answer, etag, not_modified, respond
+from app.web.answers import etag, not_modified, respond
 from app.web.boards import NoBoardError
-from app.web.exports import json_bytes
-from app.web.render import environment
+from app.web.kept import base_of, csv_of_objects, json_of, page_of, take_nothing
 from app.web.source_status import FRESHNESS, counted, sources_status
 
 if TYPE_CHECKING:
@@ -22,11 +21,16 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.store.records import Run
+    from app.web.answers import Answer
     from app.web.shared import Shared
     from app.web.source_status import SourceStatus
 
-HTML: Final = "text/html; charset=utf-8"
-JSON: Final = "application/json"
+CSV_COLUMNS: Final = (
+    *("provider", "name", "has_source", "is_on", "why", "never_met_live", "freshness", "age_s"),
+    *("last_good_run_read_at", "last_good_run_offers", "last_run_started_at", "last_run_outcome"),
+    *("last_run_sentence", "next_run_at", "offers", "finding_codes", "held_runs", "unmapped_names"),
+    *("pricing_url", "terms_note", "terms_as_of"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +46,31 @@ class StatusPage:
 
 def status(request: Request) -> Response:
     """Answer the status page."""
+    take_nothing(request)
     page = load_status(request.app.state.shared)
-    html = environment().get_template("status.html").render(page=page, freshness=FRESHNESS, ago=ago)
-    return _respond(request, Answer(html.encode(), HTML))
+    html = page_of("status.html", page=page, freshness=FRESHNESS, ago=ago, base=base_of(request))
+    return _respond(request, html)
 
 
 def status_json(request: Request) -> Response:
     """Answer the same facts as JSON."""
-    return _respond(request, Answer(json_bytes(status_document(load_status(request.app.state.shared))), JSON))
+    take_nothing(request)
+    return _respond(request, json_of(status_document(load_status(request.app.state.shared))))
+
+
+def status_csv(request: Request) -> Response:
+    """Answer the same facts as CSV, a line a source."""
+    take_nothing(request)
+    lines = (
+        {
+            **_plain(each),
+            "finding_codes": [finding.code for finding in each.findings],
+            "held_runs": len(each.held),
+            "unmapped_names": [one.name for one in each.unmapped],
+        }
+        for each in load_status(request.app.state.shared).sources
+    )
+    return _respond(request, csv_of_objects("status", lines, columns=CSV_COLUMNS))
 
 
 def _respond(request: Request, answer: Answer) -> Response:

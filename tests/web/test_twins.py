@@ -1,0 +1,297 @@
+"""Every page has a twin as JSON and one as CSV: the same query, numbers, tags and refusals; flat rows."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import urlsplit
+
+import pytest
+from fastapi import FastAPI
+from selectolax.lexbor import LexborHTMLParser
+from starlette.routing import BaseRoute, Route
+from starlette.testclient import TestClient
+
+from tests.web import hostile, market
+from tests.web.conftest import Market, serve
+from tests.web.reading import get, read_csv
+
+NO_PAGES = {"/healthz", "/readyz", "/metrics"}
+KINDS = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
+
+# What a number of a twin ends in: a unit, or it counts or names something.
+UNIT = re.compile(
+    r"(hour|_gb|_gib_usable|_tb_s|_tflops|_tops|_pflops|_flops|_s|_w|_byte|_percent|_year|_ceiling|_multiple)$"
+)
+COUNTS = re.compile(
+    r"^(.*offers|.*_id|min_gpus|gpu_count|.*_runs|.*providers|hits|needed|accelerators|term_days_(min|max)|"
+    r"times_a_day|minimum|maximum|.*list_price|memory_(gb_as_written|bandwidth_alt_tb_s)|value|"
+    r"decided_by_(rival_)?value|sku|capture_sha256|usd_per_unit_of_currency)$"
+)
+
+
+def all_paths(routes: Iterable[BaseRoute]) -> Iterator[str]:
+    """Yield the path of every route that answers to GET, those of included routers too."""
+    for each in routes:
+        if isinstance(each, Route) and "GET" in (each.methods or ()):
+            yield each.path_format
+        yield from all_paths(getattr(getattr(each, "original_router", None), "routes", ()))
+
+
+def known_paths(client: TestClient) -> list[str]:
+    application = client.app
+    assert isinstance(application, FastAPI)
+    return list(dict.fromkeys(all_paths(application.routes)))
+
+
+def page_paths(client: TestClient) -> list[str]:
+    """Return the path of every page of the application, with the names of what varies in braces."""
+    return [path for path in known_paths(client) if "." not in path and path not in NO_PAGES]
+
+
+def twin_of(path: str, kind: str) -> str:
+    return f"/offers.{kind}" if path == "/" else f"{path}.{kind}"
+
+
+def examples(served: Market) -> Mapping[str, str]:
+    """Return an address of every page."""
+    known = {
+        "/gpus/{variant}": "/gpus/h200-sxm",
+        "/providers/{provider}": "/providers/runpod",
+        "/offers/{offer_id}": f"/offers/{served.ids['odd', 'euro']}",
+    }
+    return {path: known.get(path, path) for path in page_paths(served.client)}
+
+
+def test_every_page_has_a_twin_as_json_and_one_as_csv(client: TestClient) -> None:
+    known, pages = known_paths(client), page_paths(client)
+    assert {"/", "/compare", "/gpus/{variant}", "/providers/{provider}", "/docs"} <= set(pages)
+    application = client.app
+    assert isinstance(application, FastAPI)
+    described = application.openapi()["paths"]
+    twins = [twin_of(path, kind) for path in pages for kind in KINDS]
+    assert [twin for twin in twins if twin not in known or twin not in described] == []
+
+
+def test_a_page_names_its_twins_in_its_head_and_where_people_see_them(served: Market) -> None:
+    for path, address in examples(served).items():
+        tree = LexborHTMLParser(get(served.client, address))
+        head = {
+            link.attributes["type"]: urlsplit(link.attributes["href"] or "").path
+            for link in tree.css('link[rel="alternate"]')
+        }
+        shown = {urlsplit(link.attributes["href"] or "").path for link in tree.css("main a[href]")}
+        for kind, media_type in (("json", "application/json"), ("csv", "text/csv")):
+            twin = twin_of(path if path == "/" else address, kind)
+            assert head[media_type] == twin, address
+            assert twin in shown, address
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_twin_has_its_type_its_tag_and_a_head(served: Market, kind: str) -> None:
+    for path, address in examples(served).items():
+        twin = twin_of(path if path == "/" else address, kind)
+        answer = served.client.get(twin)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, KINDS[kind]), twin
+        assert len(answer.content) > 50
+        again = served.client.get(twin, headers={"if-none-match": answer.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b""), twin
+        head = served.client.head(twin)
+        assert (head.status_code, head.headers["etag"], head.content) == (200, answer.headers["etag"], b"")
+        if kind == "csv":
+            assert answer.headers["content-disposition"].startswith('attachment; filename="inferprice-')
+
+
+def test_a_wrong_query_is_refused_by_page_and_twins_alike(served: Market) -> None:
+    for path, address in examples(served).items():
+        assert served.client.get(f"{address}?colour=green").status_code == 422, address
+        for kind in KINDS:
+            answer = served.client.get(f"{twin_of(path if path == '/' else address, kind)}?colour=green")
+            assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+            assert answer.json()["field"] == "parameter"
+            assert answer.json()["value"] == "colour"
+
+
+# ---------------------------------------------------------------- the same numbers
+
+
+def values(html: str, selector: str = "main") -> list[str]:
+    """Return the exact numbers that stand behind the shown ones, in the order of the page."""
+    return [
+        node.attributes["data-value"] or "" for node in LexborHTMLParser(html).css(f"{selector} [data-value]")
+    ]
+
+
+@pytest.mark.parametrize("query", ["", "?gpu=h100&sort=usd_per_gpu_hour", "?pricing=spot&precision=bf16"])
+def test_the_bars_are_the_tables_numbers(client: TestClient, query: str) -> None:
+    shown = [float(each) for each in values(get(client, f"/charts/bars{query}"))]
+    document = client.get(f"/charts/bars.json{query}").json()
+    key = document["metric"]["key"]
+    assert [bar[key] for bar in document["bars"]] == shown
+    assert [float(line[key]) for line in read_csv(get(client, f"/charts/bars.csv{query}"))] == shown
+    assert len(shown) > 1
+
+
+@pytest.mark.parametrize("query", ["", "?gpu=h200&gpu=h100-sxm", "?precision=bf16&as_of=2026-11-14"])
+def test_the_scatter_is_the_tables_numbers(client: TestClient, query: str) -> None:
+    shown = [float(each) for each in values(get(client, f"/charts/scatter{query}"))]
+    points = client.get(f"/charts/scatter.json{query}").json()["points"]
+    lines = read_csv(get(client, f"/charts/scatter.csv{query}"))
+    keys = ("usd_per_tbs_hour", "usd_per_pflop_hour")
+    assert [point[key] for point in points for key in keys] == shown
+    assert [float(line[key]) for line in lines for key in keys] == shown
+    efficient = LexborHTMLParser(get(client, f"/charts/scatter{query}")).css("main tbody tr")
+    marked = ["efficient" in row.text() for row in efficient]
+    assert [point["efficient"] for point in points] == marked
+    assert any(marked)
+
+
+def test_a_card_has_the_price_of_its_page_and_the_ratio_worked_out(client: TestClient) -> None:
+    page = LexborHTMLParser(get(client, "/gpus/h200-sxm")).css_first("p.summary strong").text()
+    document = client.get("/gpus/h200-sxm.json").json()
+    (line,) = read_csv(get(client, "/gpus/h200-sxm.csv"))
+    # The market's own price, over the 4.8 TB/s of NVIDIA's data sheet.
+    assert page == "$4.29"
+    assert document["cheapest_on_demand_usd_per_gpu_hour"] == 4.29
+    assert document["cheapest_on_demand_usd_per_tbs_hour"] == pytest.approx(4.29 / 4.8)
+    assert float(line["cheapest_on_demand_usd_per_tbs_hour"]) == pytest.approx(0.89375)
+    assert line["siblings"].split(" | ") == document["siblings"]
+    assert "H200 SXM" in line["names"].split(" | ")
+
+
+def test_a_card_takes_its_pages_query(client: TestClient) -> None:
+    # Dense BF16 and FP8 rates of the H100 SXM over 3.35 TB/s, from NVIDIA's data sheet.
+    for precision, ridge in (("bf16", 989.4 / 3.35), ("fp8", 1979 / 3.35)):
+        address = f"?precision={precision}"
+        document = client.get(f"/gpus/h100-sxm.json{address}").json()
+        (line,) = read_csv(get(client, f"/gpus/h100-sxm.csv{address}"))
+        assert document["ops_per_byte"] == pytest.approx(ridge, rel=1e-3)
+        assert float(line["ops_per_byte"]) == pytest.approx(ridge, rel=1e-3)
+        assert f"Dense {precision.upper()}" in get(client, f"/gpus/h100-sxm{address}")
+    twins = LexborHTMLParser(get(client, "/gpus/h100-sxm?precision=bf16")).css('link[rel="alternate"]')
+    assert {urlsplit(link.attributes["href"] or "").query for link in twins} == {"precision=bf16"}
+
+
+def test_a_provider_has_the_offers_of_its_page(served: Market) -> None:
+    client = served.client
+    tree = LexborHTMLParser(get(client, "/providers/runpod"))
+    shown = [int((row.id or "").removeprefix("o")) for row in tree.css("tr[id^=o]")]
+    document = client.get("/providers/runpod.json").json()
+    lines = read_csv(get(client, "/providers/runpod.csv"))
+    assert [row["offer_id"] for row in document["rows"]] == shown
+    assert [row["sku"] for row in document["rows"]] == [line["sku"] for line in lines]
+    assert len(lines) == 6
+    on_page = set(values(get(client, "/providers/runpod")))
+    assert {line["usd_per_tbs_hour"] for line in lines} <= on_page
+    assert [run["started_at"][:10] for run in document["runs"]] == ["2026-11-20", "2026-11-13", "2026-11-02"]
+    listed = {each["provider"]: each for each in read_csv(get(client, "/providers.csv"))}
+    assert (listed["runpod"]["offers"], listed["runpod"]["gpus"].count(" | ")) == ("6", 3)
+
+
+def test_the_evidence_has_the_figures_of_its_page(served: Market) -> None:
+    address = f"/offers/{served.ids['runpod', 'H100 flex']}"
+    tree = LexborHTMLParser(get(served.client, f"{address}?weights_gb=140"))
+    shown = [row.css_first("td").text() for row in tree.css("section.worked tbody tr")]
+    document = served.client.get(f"{address}.json?weights_gb=140").json()
+    assert [each["shown"] for each in document["worked"]] == shown
+    # 0.00116 dollars a second, over 3.35 TB/s.
+    assert document["usd_per_gpu_hour"] == pytest.approx(4.176)
+    assert document["usd_per_tbs_hour"] == pytest.approx(4.176 / 3.35)
+    # 3.35 TB/s over 140 GB.
+    assert document["decode_ceiling_tokens_per_s"] == pytest.approx(3350 / 140)
+    assert document["printed"] == "0.00116 USD per GPU and second"
+    (line,) = read_csv(get(served.client, f"{address}.csv?weights_gb=140"))
+    assert float(line["usd_per_tbs_hour"]) == document["usd_per_tbs_hour"]
+    assert line["fragment"] == document["fragment"]
+    gone = f"/offers/{served.ids['oldhost', 'X']}"
+    assert served.client.get(f"{gone}.json?as_of=2026-11-05").json()["list_price"] == 6
+    assert served.client.get(f"{gone}.csv").status_code == 404
+
+
+def test_changes_claims_and_status_have_a_line_for_each_of_the_pages(client: TestClient) -> None:
+    shown = LexborHTMLParser(get(client, "/changes?provider=oldhost&day=2026-11-15"))
+    lines = read_csv(get(client, "/changes.csv?provider=oldhost&day=2026-11-15"))
+    assert len(lines) == len(shown.css("section.day tbody tr"))
+    assert [(line["day"], line["kind"], line["before_usd_per_gpu_hour"]) for line in lines][:1] == [
+        ("2026-11-15", "withdrawn", "6.0")
+    ]
+    claims = read_csv(get(client, "/claims.csv"))
+    tree = LexborHTMLParser(get(client, "/claims"))
+    assert list(dict.fromkeys(line["claim"] for line in claims)) == [
+        each.id for each in tree.css("article.claim")
+    ]
+    assert {"true": "holds", "false": "does not hold"}[claims[0]["holds"]] == (
+        tree.css_first("article.claim .stands").text()
+    )
+    status = read_csv(get(client, "/status.csv"))
+    names = [row.css_first("th").text() for row in LexborHTMLParser(get(client, "/status")).css("tr[id]")]
+    assert [line["name"] for line in status] == names
+    assert {line["provider"]: line["freshness"] for line in status}["acme"] == "fresh"
+
+
+# ---------------------------------------------------------------- what is not there, and how it is written
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/gpus/h100.json", "did you mean h100-sxm"),
+        ("/gpus/h200-smx.csv", "did you mean h200-sxm"),
+        ("/providers/runpad.json", "did you mean runpod"),
+        ("/offers/0.json", "There is no offer 0"),
+        ("/offers/x.csv", "An offer is a number"),
+    ],
+)
+def test_what_is_not_there_is_a_problem_that_says_so(client: TestClient, address: str, said: str) -> None:
+    answer = client.get(address)
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert said in answer.json()["detail"]
+
+
+@pytest.fixture(scope="module")
+def hostile_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The application on a board whose texts are formulas and markup."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('hostile') / 'market.db'}"
+    market.fill(url, market=hostile.runs())
+    with serve(url) as client:
+        yield client
+
+
+def assert_flat(text: str, address: str) -> None:
+    lines = read_csv(text)
+    assert lines, address
+    for line in lines:
+        assert None not in line, (address, line)
+        assert None not in line.values(), (address, line)
+        for key, value in line.items():
+            is_number = re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", value)
+            assert is_number or not value.lstrip(" ").startswith(FORMULA_STARTS), (address, key, value)
+
+
+def test_rows_are_flat_and_no_text_runs_in_a_spreadsheet(served: Market, hostile_client: TestClient) -> None:
+    for path, address in examples(served).items():
+        twin = twin_of(path if path == "/" else address, "csv")
+        assert_flat(get(served.client, twin), twin)
+    for number in range(1, len(hostile.MARKUP) + 1):
+        assert_flat(get(hostile_client, f"/offers/{number}.csv"), f"/offers/{number}.csv")
+    for address in (
+        "/offers.csv",
+        "/providers.csv",
+        "/status.csv",
+        "/charts/bars.csv",
+        "/charts/scatter.csv",
+    ):
+        assert_flat(get(hostile_client, address), address)
+    assert_flat(get(hostile_client, "/changes.csv?day=2026-11-20"), "/changes.csv")
+
+
+def test_a_number_has_its_unit_in_its_header(served: Market) -> None:
+    wrong = set()
+    for path, address in examples(served).items():
+        twin = twin_of(path if path == "/" else address, "csv")
+        for line in read_csv(get(served.client, twin)):
+            for key, value in line.items():
+                is_number = re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", value)
+                if is_number and not UNIT.search(key) and not COUNTS.match(key):
+                    wrong.add((twin, key, value))
+    assert wrong == set()
