@@ -23,12 +23,13 @@ from app.commands.shared import (
     print_findings,
     text_table,
 )
-from app.domain.query import REPEATED, SINGLE, QueryError, parse_query
+from app.domain.query import REPEATED, SINGLE, WHERE, QueryError, parse_query
 from app.settings import Settings, SettingsError, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from app.domain.board import Selection
     from app.domain.columns import Fact
     from app.domain.metrics import Metric
 
@@ -92,6 +93,9 @@ def migrate_command(settings: Settings, *, check: bool) -> None:
 
 def query_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command every query parameter of the board as an option."""
+    command = click.option(
+        "--where", "where", multiple=True, help="As in a link without its dot: usd_per_gpu_hour=<2."
+    )(command)
     for name in reversed([*REPEATED, *SINGLE]):
         option = f"--{name.replace('_', '-')}"
         command = click.option(option, name, multiple=name in REPEATED, help=f"As in a link: {name}.")(
@@ -107,16 +111,15 @@ def query_options(command: Callable[..., None]) -> Callable[..., None]:
 def offers(settings: Settings, /, shape: str, **asked: Any) -> None:
     """Print the rows that a link to the board would show, all of them unless a page is asked for."""
     from app.domain.accelerators import load_catalogue  # noqa: PLC0415 - keeps --help quick
-    from app.web.boards import BoardKeeper, NoBoardError  # noqa: PLC0415 - same
+    from app.web.boards import BoardKeeper, NoBoardError, board_for  # noqa: PLC0415 - same
 
     with database(settings) as engine:
         prepare(engine, settings)
         keeper = BoardKeeper(engine, load_catalogue(), now)
         try:
-            served = keeper.current()
-            query = parse_query(_pairs(asked), served.words)
-            if query.as_of is not None:
-                served = keeper.as_of(query.as_of)
+            pairs = list(_pairs(asked))
+            served = board_for(keeper, pairs, today=now().date())
+            query = parse_query(pairs, served.words)
         except QueryError as error:
             raise click.UsageError(str(error)) from error
         except NoBoardError as error:
@@ -124,32 +127,42 @@ def offers(settings: Settings, /, shape: str, **asked: Any) -> None:
     paged = bool(asked["page"] or asked["per_page"])
     selection = served.board.select(query, everything=not paged)
     rows = [served.board.rows[number] for number in selection.rows]
-    _print_rows(rows, selection.view, query=query, shape=shape)
+    _print_rows(rows, selection, shape=shape)
 
 
 def _pairs(asked: dict[str, Any]) -> Iterable[tuple[str, str]]:
     for name, value in asked.items():
-        if isinstance(value, tuple):
+        if name == "where":
+            yield from (_condition(each) for each in value)
+        elif isinstance(value, tuple):
             yield from ((name, item) for item in value)
         elif value is not None:
             yield name, value
 
 
-def _print_rows(rows: Sequence[Any], view: Any, *, query: Any, shape: str) -> None:
-    from app.domain.columns import COLUMNS, export_columns  # noqa: PLC0415 - keeps --help quick
+def _condition(text: str) -> tuple[str, str]:
+    """Return `usd_per_gpu_hour=<2` as the pair of a link."""
+    column, _, condition = text.partition("=")
+    if not condition.strip():
+        raise QueryError("where", text, "give COLUMN=CONDITION, as in usd_per_gpu_hour=<2")
+    return f"{WHERE}{column}", condition
+
+
+def _print_rows(rows: Sequence[Any], selection: Selection, *, shape: str) -> None:
+    from app.domain.columns import export_columns  # noqa: PLC0415 - keeps --help quick
     from app.domain.metrics import Metric  # noqa: PLC0415 - same
     from app.web.exports import csv_text, json_bytes, json_row  # noqa: PLC0415 - same
     from app.web.render import cell  # noqa: PLC0415 - same
 
-    columns = export_columns(query.columns)
+    view, columns = selection.view, export_columns(selection.query.columns)
     if shape == "csv":
         click.echo(csv_text(rows, view, columns=columns), nl=False)
     elif shape == "json":
         click.echo(json_bytes([json_row(row, view, columns=columns) for row in rows]).decode())
     else:
-        shown = [COLUMNS[key] for key in query.columns]
+        shown = selection.columns
         heads = [(_head(column), isinstance(column, Metric) or column.numeric) for column in shown]
-        lines = [[cell(COLUMNS[key], row, view=view).text for key in query.columns] for row in rows]
+        lines = [[cell(column, row, view=view).text for column in shown] for row in rows]
         click.echo(
             text_table(
                 [*heads, ("Notes", False)],

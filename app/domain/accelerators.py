@@ -17,7 +17,7 @@ hyperscaler's list), an L4 from 0.02 to 1.20, an RTX A2000 at 0.12, an RTX PRO 6
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
@@ -148,6 +148,20 @@ class Catalogue:
     def family_members(self, family: str) -> tuple[Accelerator, ...]:
         """Return the variants of a family in file order, empty for a family we do not know."""
         return tuple(accelerator for accelerator in self.accelerators if accelerator.family == family)
+
+
+def other_figures(card: Accelerator) -> Accelerator | None:
+    """Return the card with its two published bandwidths changed round, None when there is but one."""
+    alternative = card.bandwidth_alt_tb_s
+    if alternative is None:
+        return None
+    return replace(card, bandwidth_tb_s=alternative, bandwidth_alt_tb_s=card.bandwidth_tb_s)
+
+
+def with_other_figures(catalogue: Catalogue) -> Catalogue:
+    """Return the catalogue with the alternative bandwidth of each card that has one."""
+    cards = tuple(other_figures(card) or card for card in catalogue.accelerators)
+    return Catalogue(cards, MappingProxyType({card.id: card for card in cards}))
 
 
 @cache

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 _PAGE: Final = 255
 """Values in one page of codes; the 256th code of a page means a value of another page."""
@@ -99,10 +99,16 @@ class Order:
 _DIGITS: Final = bytes([ord("0"), ord("1")]) + b"0" * 254
 
 
-def sort_rows(values: Sequence[object | None], *, descending: bool) -> Sequence[int]:
-    """Return row numbers by value, unknown (None) last either way, equal ones in row order."""
-    known = [number for number, value in enumerate(values) if value is not None]
-    unknown = [number for number, value in enumerate(values) if value is None]
+def sort_rows(
+    values: Sequence[object | None], *, descending: bool, rows: Iterable[int] | None = None
+) -> Sequence[int]:
+    """Return row numbers by value, unknown (None) last either way, equal ones in the order of `rows`.
+
+    `values` holds one for each row number; without `rows` equal ones stay in the order of their numbers.
+    """
+    numbers = range(len(values)) if rows is None else list(rows)
+    known = [number for number in numbers if values[number] is not None]
+    unknown = [number for number in numbers if values[number] is None]
     by_value: Callable[[int], object | None] = values.__getitem__
     known.sort(key=by_value, reverse=descending)  # type: ignore[arg-type]  # one column holds one kind of value
     return array("I", (*known, *unknown))

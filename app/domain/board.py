@@ -18,6 +18,7 @@ from app.domain.disputed import mark_disputed_orders
 from app.domain.metrics import Metric, View
 from app.domain.offers import PairKey, pair_key
 from app.domain.rows import Row, comparable, make_row, mark_dearer_siblings
+from app.domain.shown import DOLLARS, Units, shown_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from app.domain.accelerators import Catalogue
     from app.domain.listing import StoredOffer
     from app.domain.query import OfferQuery
+    from app.domain.rates import Rate
 
 MAX_ORDERS: Final = 24
 """Sort orders kept for one board; the one made first goes first."""
@@ -47,6 +49,7 @@ _FILTER_COLUMNS: Final[Mapping[str, Callable[[Row], Hashable]]] = MappingProxyTy
         "region": lambda row: row.offer.region or None,
         "gpu_count": lambda row: row.offer.gpu_count,
         "memory_gb": lambda row: row.accelerator.memory_gb if row.accelerator else None,
+        "is_own": lambda row: row.offer.is_own,
         "announced": lambda row: bool(row.accelerator and row.accelerator.is_announced),
     }
 )
@@ -55,6 +58,9 @@ _FILTER_COLUMNS: Final[Mapping[str, Callable[[Row], Hashable]]] = MappingProxyTy
 _CHOICES: Final = ("provider", "pricing", "service", "form_factor", "region")
 """The filters that are a choice among the values of one column."""
 
+_NOT_FOR_OWN: Final = frozenset({"provider", "region", "announced"})
+"""The filters that let a reader's own offers pass, which come from no provider."""
+
 FACETS: Final = ("family", "variant", "provider", "pricing", "service", "form_factor", "region", "gpu_count")
 
 
@@ -62,14 +68,21 @@ FACETS: Final = ("family", "variant", "provider", "pricing", "service", "form_fa
 class Selection:
     """The answer to a query: how many rows match, those of the asked page in order, the view for figures.
 
+    `units` are those that the figures are shown in.
     `facets` counts, for each facet and value, the rows that match all other filters.
     """
 
     query: OfferQuery
     view: View
+    units: Units
     total: int
     rows: tuple[int, ...]
     facets: Mapping[str, Mapping[Hashable, int]]
+
+    @property
+    def columns(self) -> tuple[Fact | Metric, ...]:
+        """Return the chosen columns as they are shown."""
+        return tuple(shown_column(key, self.units) for key in self.query.columns)
 
     @property
     def pages(self) -> int:
@@ -84,6 +97,7 @@ class Board:
     rows: tuple[Row, ...]
     catalogue: Catalogue
     instant: datetime
+    rates: Mapping[str, Rate]
     _codes: Mapping[str, Codes]
     _texts: tuple[str, ...]
     _by_id: Mapping[int, int]
@@ -106,15 +120,16 @@ class Board:
             return self._select(query, everything=everything, counted=counted)
 
     def _select(self, query: OfferQuery, *, everything: bool, counted: bool) -> Selection:
-        view = self.view(query)
+        view, units = self.view(query), self.units(query)
         order = self._order(query, view)
-        filters = self._filters(query, order)
+        filters = self._filters(query, order) | self._conditions(query, order, view=view)
         mask = reduce(and_, (rows for _, rows in filters.values()), order.everything)
         start = 0 if everything else (query.page - 1) * query.per_page
         count = len(self.rows) if everything else query.per_page
         return Selection(
             query=query,
             view=view,
+            units=units,
             total=mask.bit_count(),
             rows=tuple(order.rows(mask, start=start, count=count)),
             facets=self._facets(order, filters, mask) if counted and not everything else {},
@@ -130,6 +145,11 @@ class Board:
             baseline_usd_per_gpu_hour=self._baseline_prices(query.baseline) if query.baseline else {},
         )
 
+    def units(self, query: OfferQuery) -> Units:
+        """Return the units that a query's figures are shown in, with its currency's rate of this instant."""
+        rate = None if query.currency == DOLLARS else self.rates[query.currency]
+        return Units(period=query.period, per=query.per, rate=rate)
+
     def find(self, offer_id: int) -> Row | None:
         """Return the row of a stored offer, or None when this board does not hold it."""
         number = self._by_id.get(offer_id)
@@ -140,12 +160,17 @@ class Board:
         return _order_key(query) in self._orders
 
     def _order(self, query: OfferQuery, view: View) -> Order:
-        """Return the rows in the order of a column."""
-        column, key = COLUMNS[query.sort_key], _order_key(query)
+        """Return the rows in the order of a column, those equal in it in the order of the next."""
+        key = _order_key(query)
         found = self._orders.get(key)
         if found is None:
-            values = [sort_value(column, row, view=view) for row in self.rows]
-            found = Order(sort_rows(values, descending=query.descending))
+            rows: Sequence[int] | None = None
+            for name, descending in reversed(query.sort_keys):
+                column = shown_column(name, Units(per=query.per))
+                values = [sort_value(column, row, view=view) for row in self.rows]
+                rows = sort_rows(values, descending=descending, rows=rows)
+            assert rows is not None  # noqa: S101 - a query is sorted by at least one column
+            found = Order(rows)
             _make_room(self._orders, MAX_ORDERS)
             self._orders[key] = found
         return found
@@ -166,11 +191,23 @@ class Board:
             sizes = [value for value in self._codes["memory_gb"].values if isinstance(value, Decimal)]
             wanted.append(("memory_gb", [size for size in sizes if size >= query.min_memory_gb]))
         for name, values in wanted:
-            filters[name] = (tuple(values), self._any(order, name, values))
+            rows = self._any(order, name, values)
+            if name in _NOT_FOR_OWN:
+                rows |= self._any(order, "is_own", (True,))
+            filters[name] = (tuple(values), rows)
         if query.q:
             words = query.q.casefold().split()
             holds = bytes(all(word in text for word in words) for text in self._texts)
             filters["q"] = (tuple(words), order.mask_where(holds))
+        return filters
+
+    def _conditions(self, query: OfferQuery, order: Order, *, view: View) -> Filters:
+        """Return what each condition on a column leaves, by the figures as they are shown."""
+        filters: Filters = {}
+        for condition in query.where:
+            column = shown_column(condition.column, self.units(query))
+            holds = bytes(condition.holds(filter_value(column, row, view=view)) for row in self.rows)
+            filters[f"where.{condition.column}"] = ((condition.text,), order.mask_where(holds))
         return filters
 
     def _any(self, order: Order, name: str, values: Sequence[Hashable]) -> int:
@@ -213,10 +250,14 @@ class Board:
 
 
 def _order_key(query: OfferQuery) -> tuple[object, ...]:
-    """Return what an order depends on; scaling by the weights changes none."""
-    column = COLUMNS[query.sort_key]
-    depends = column.depends if isinstance(column, Metric) else ()
-    return (query.sort, *(getattr(query, name) for name in depends if name != "weights_gb"))
+    """Return what an order depends on; scaling by the weights, by a period or by a rate changes none."""
+    columns = [COLUMNS[name] for name, _ in query.sort_keys]
+    depends = {name for column in columns if isinstance(column, Metric) for name in column.depends}
+    return (query.sort, query.per, *(getattr(query, name) for name in _ORDERING if name in depends))
+
+
+_ORDERING: Final = ("precision", "baseline")
+"""The parts of a view that an order can depend on."""
 
 
 @lru_cache(maxsize=256)
@@ -246,6 +287,11 @@ def sort_value(column: Fact | Metric, row: Row, *, view: View) -> object | None:
     return value
 
 
+def filter_value(column: Fact | Metric, row: Row, *, view: View) -> object | None:
+    """Return what a condition on a column looks at: the figure, or the words that are shown for a fact."""
+    return column.value(row, view) if isinstance(column, Metric) else column.said(row)
+
+
 def _base_order(stored: StoredOffer) -> tuple[object, ...]:
     offer = stored.offer
     return (
@@ -262,16 +308,48 @@ def _base_order(stored: StoredOffer) -> tuple[object, ...]:
     )
 
 
-def build_board(stored: Sequence[StoredOffer], catalogue: Catalogue, *, instant: datetime) -> Board:
-    """Build the board of an instant (aware, UTC). Equal figures keep the order provider, GPU, terms, SKU."""
-    ordered = sorted(stored, key=_base_order)
-    made = [make_row(each, catalogue, instant=instant) for each in ordered]
+def build_board(
+    stored: Sequence[StoredOffer],
+    catalogue: Catalogue,
+    *,
+    instant: datetime,
+    rates: Mapping[str, Rate] = MappingProxyType({}),
+) -> Board:
+    """Build the board of an instant (aware, UTC). Equal figures keep the order provider, GPU, terms, SKU.
+
+    `rates` are the reference rates of that instant, by currency.
+    """
+    rows = _made_rows(sorted(stored, key=_base_order), catalogue, instant=instant)
+    return _assembled(rows, catalogue, instant=instant, rates=rates)
+
+
+def with_offers(board: Board, stored: Sequence[StoredOffer]) -> Board:
+    """Return a board with more offers on it; they stand after equal ones of the others."""
+    more = _made_rows(stored, board.catalogue, instant=board.instant)
+    rows = (*board.rows, *more)
+    return _assembled(rows, board.catalogue, instant=board.instant, rates=board.rates)
+
+
+def with_catalogue(board: Board, catalogue: Catalogue) -> Board:
+    """Return a board of the same offers with other facts about the accelerators."""
+    stored = [row.stored for row in board.rows]
+    return build_board(stored, catalogue, instant=board.instant, rates=board.rates)
+
+
+def _made_rows(stored: Sequence[StoredOffer], catalogue: Catalogue, *, instant: datetime) -> tuple[Row, ...]:
+    made = [make_row(each, catalogue, instant=instant) for each in stored]
     groups = comparable(made)
-    rows = mark_disputed_orders(mark_dearer_siblings(made, groups), groups)
+    return mark_disputed_orders(mark_dearer_siblings(made, groups), groups)
+
+
+def _assembled(
+    rows: tuple[Row, ...], catalogue: Catalogue, *, instant: datetime, rates: Mapping[str, Rate]
+) -> Board:
     return Board(
         rows=rows,
         catalogue=catalogue,
         instant=instant,
+        rates=rates,
         _codes={name: encode([get(row) for row in rows]) for name, get in _FILTER_COLUMNS.items()},
         _texts=tuple(_search_text(row) for row in rows),
         _by_id={row.stored.offer_id: number for number, row in enumerate(rows)},

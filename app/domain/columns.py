@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from app.domain.metrics import METRICS, Metric
+from app.domain.providers import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,26 +20,50 @@ FactValue = str | int | Decimal | bool | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A column that is read, not computed. `numeric` cells align right and sort as numbers."""
+    """A column that is read, not computed. `numeric` cells align right and sort as numbers.
+
+    `words` adds to what a condition on the column looks at, where people say it in other words.
+    """
 
     key: str
     label: str
     get: Callable[[Row], FactValue]
     numeric: bool = False
     unit: str = ""
+    words: Callable[[Row], str] | None = None
+
+    def said(self, row: Row) -> FactValue:
+        """Return what a condition on the column looks at: the value, with the words it is said in."""
+        value = self.get(row)
+        return value if self.words is None or value is None else f"{value} {self.words(row)}"
 
 
 _FACTS: Final = (
-    Fact(key="provider", label="Provider", get=lambda row: row.offer.provider),
+    Fact(
+        key="provider",
+        label="Provider",
+        get=lambda row: row.offer.provider,
+        words=lambda row: name_of(row.offer.provider),
+    ),
     Fact(key="sku", label="SKU", get=lambda row: row.offer.sku),
-    Fact(key="accelerator", label="GPU", get=lambda row: row.offer.accelerator),
+    Fact(
+        key="accelerator",
+        label="GPU",
+        get=lambda row: row.offer.accelerator,
+        words=lambda row: row.accelerator.name if row.accelerator else "",
+    ),
     Fact(key="accelerator_as_written", label="As written", get=lambda row: row.offer.accelerator_as_written),
     Fact(key="gpu_count", label="GPUs", get=lambda row: row.offer.gpu_count, numeric=True),
     Fact(key="min_gpus", label="Min GPUs", get=lambda row: row.offer.min_gpus, numeric=True),
     Fact(key="list_price", label="As printed", get=lambda row: row.offer.list_price, numeric=True),
     Fact(key="currency", label="Currency", get=lambda row: row.offer.currency),
     Fact(key="price_basis", label="Price basis", get=lambda row: row.offer.price_basis.value),
-    Fact(key="pricing_model", label="Pricing", get=lambda row: row.offer.pricing_model.value),
+    Fact(
+        key="pricing_model",
+        label="Pricing",
+        get=lambda row: row.offer.pricing_model.value,
+        words=lambda row: f"{row.offer.pricing_model.value.replace('_', ' ')} {row.offer.tier}",
+    ),
     Fact(key="service_kind", label="Service", get=lambda row: row.offer.service_kind.value),
     Fact(key="tier", label="Tier", get=lambda row: row.offer.tier),
     Fact(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from app.domain.accelerators import Catalogue
     from app.domain.question import Question
+    from app.domain.quotes import OwnHardware, Quote
 
 DEFAULT_CARDS: Final = ("h100-sxm", "h200-sxm", "b200-sxm")
 DEFAULT_METRIC: Final = "usd_per_tbs_hour"
@@ -33,11 +34,19 @@ COMPARED: Final[Mapping[str, Metric]] = MappingProxyType(
 )
 """The metrics that cards can be compared by: of prices, ratios and bounds those with a better side."""
 
-SPECS: Final = ("main", "alt")
-"""The figures in use: the catalogue's own, or the alternative ones where a card has any."""
-
-_SHARED: Final = ("gpu", "precision", "weights_gb", "baseline", "as_of", "pricing", "service")
-NAMES: Final = (*_SHARED, "metric", "spec")
+_SHARED: Final = (
+    "gpu",
+    "precision",
+    "weights_gb",
+    "baseline",
+    "as_of",
+    "pricing",
+    "service",
+    "spec",
+    "quote",
+    "own",
+)
+NAMES: Final = (*_SHARED, "metric")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +62,8 @@ class CompareQuery:
     pricing: tuple[str, ...] = DEFAULT_PRICING
     service: tuple[str, ...] = ()
     spec: str = "main"
+    quote: tuple[Quote, ...] = ()
+    own: tuple[OwnHardware, ...] = ()
 
     def replace(self, **changes: Any) -> CompareQuery:
         """Return the query with some fields changed."""
@@ -69,10 +80,7 @@ def parse_compare(
     for name, value in pairs:
         if name not in NAMES:
             raise QueryError("parameter", name or value, f"use one of {', '.join(NAMES)}")
-    own = {
-        "metric": _once(pairs, "metric", COMPARED),
-        "spec": _once(pairs, "spec", SPECS),
-    }
+    metric = _once(pairs, "metric", COMPARED)
     asked = parse_query([pair for pair in pairs if pair[0] in _SHARED], words)
     gpu = _variants(asked.gpu, catalogue) or DEFAULT_CARDS
     if not FEWEST_CARDS <= len(gpu) <= MOST_CARDS:
@@ -89,7 +97,10 @@ def parse_compare(
         as_of=asked.as_of,
         pricing=asked.pricing or DEFAULT_PRICING,
         service=asked.service,
-        **{name: value for name, value in own.items() if value},
+        metric=metric or DEFAULT_METRIC,
+        spec=asked.spec,
+        quote=asked.quote,
+        own=asked.own,
     )
 
 
@@ -125,9 +136,12 @@ def compare_pairs(query: CompareQuery) -> list[tuple[str, str]]:
 
 
 def question_of(
-    query: CompareQuery, catalogue: Catalogue, *, use_alt: frozenset[str] | None = None
+    query: CompareQuery, catalogue: Catalogue, *, use_alt: frozenset[str] = frozenset()
 ) -> Question:
-    """Return the question that a query asks; `use_alt` names the cards with alternative figures instead."""
+    """Return the question that a query asks of a catalogue, which has the figures that its `spec` names.
+
+    `use_alt` names cards of which the other published figure counts.
+    """
     return make_question(
         catalogue,
         query.gpu,
@@ -137,5 +151,5 @@ def question_of(
         baseline=query.baseline,
         pricing=query.pricing,
         service=query.service,
-        use_alt=query.spec == "alt" if use_alt is None else use_alt,
+        use_alt=use_alt,
     )

@@ -7,6 +7,7 @@ from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+from app.domain.accelerators import other_figures
 from app.domain.offers import pair_key
 
 if TYPE_CHECKING:
@@ -65,14 +66,6 @@ def compare(value: Decimal | None, other: Decimal | None, *, metric: Metric) -> 
         return None
     order = (value < other) - (value > other)
     return order if metric.better == "lower" else -order
-
-
-def other_figures(card: Accelerator) -> Accelerator | None:
-    """Return the card with its two published bandwidths changed round, None when there is but one."""
-    alternative = card.bandwidth_alt_tb_s
-    if alternative is None:
-        return None
-    return replace(card, bandwidth_tb_s=alternative, bandwidth_alt_tb_s=card.bandwidth_tb_s)
 
 
 def line_doubts(

@@ -61,6 +61,9 @@ _HOURS_PER_UNIT: Final = {
 
 MICROS_PER_USD: Final = 1_000_000
 
+OWN_PREFIX: Final = "own:"
+"""Begins the provider of an offer that the reader has put into the link; no provider of ours has it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
@@ -100,6 +103,11 @@ class Offer:
     is_floor: bool = False
     valid_from: date | None = None
     assumptions: tuple[str, ...] = ()
+
+    @property
+    def is_own(self) -> bool:
+        """Tell whether this is the reader's own price, which stands in the link alone."""
+        return self.provider.startswith(OWN_PREFIX)
 
 
 def offer_key(offer: Offer) -> str:

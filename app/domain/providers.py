@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from app.domain.accelerators import load_catalogue
 from app.domain.cells import packaged_lines, read_lines
-from app.domain.offers import ServiceKind
+from app.domain.offers import OWN_PREFIX, ServiceKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -70,6 +70,16 @@ def via(aggregator: str, provider: str) -> str:
 def aggregator_of(provider: str) -> str:
     """Return the aggregator that a provider's rows are from, empty when we read them ourselves."""
     return provider.partition(VIA)[2]
+
+
+def name_of(provider: str) -> str:
+    """Return a provider's name as it writes it, the name of a reader's own offer, or the id of another."""
+    if provider.startswith(OWN_PREFIX):
+        return provider.removeprefix(OWN_PREFIX)
+    listed, _, aggregator = provider.partition(VIA)
+    facts = load_providers().get(listed)
+    name = facts.name if facts else listed
+    return f"{name} via {aggregator}" if aggregator else name
 
 
 @cache

@@ -7,14 +7,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.accelerators import PRECISIONS
-from app.domain.columns import COLUMNS, DEFAULT_COLUMNS
+from app.domain.columns import COLUMNS, DEFAULT_COLUMNS, Fact
+from app.domain.conditions import Condition, parse_condition
+from app.domain.names import Names, fold, one_of
 from app.domain.offers import PricingModel, ServiceKind
 from app.domain.query_error import QueryError as QueryError
+from app.domain.quotes import MAX_QUOTES, OwnHardware, Quote, canonical, parse_own, parse_quote
+from app.domain.shown import DOLLARS, PER, PERIODS, Units, shown_column
+from app.domain.typed import plain_number
 
 if TYPE_CHECKING:
     from app.domain.accelerators import Catalogue
@@ -24,14 +28,25 @@ DEFAULT_PER_PAGE: Final = 100
 MAX_PER_PAGE: Final = 1000
 MAX_TEXT_LENGTH: Final = 200
 MAX_DECIMALS: Final = 9
-MAX_NAMES_LISTED: Final = 12
+MAX_SORTS: Final = 4
+WHERE: Final = "where."
+"""Begins the name of a condition on the column that follows."""
+
+SPECS: Final = ("main", "alt")
+"""The figures in use: the catalogue's own, or the alternative ones where a card has any."""
+
+DENSITIES: Final = ("normal", "compact")
+"""How close the rows of a table stand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferQuery:
     """One question to the board. Empty tuples and None mean no filter; the rest are the defaults of a link.
 
-    `gpu` holds variant ids and families. `sort` is a column key, with `-` in front for descending.
+    `gpu` holds variant ids and families. `sort` is column keys with commas between, the first deciding, each
+    with `-` in front for descending. `where` are conditions on columns, on the figures as they are shown: in
+    `currency`, for `period` and `per` GPU or instance. `spec` chooses among published figures. `quote` and
+    `own` are the reader's own prices and hardware.
     """
 
     gpu: tuple[str, ...] = ()
@@ -43,43 +58,45 @@ class OfferQuery:
     min_gpus: int | None = None
     max_gpus: int | None = None
     min_memory_gb: Decimal | None = None
+    where: tuple[Condition, ...] = ()
     precision: str = "fp8"
     weights_gb: Decimal = Decimal(70)
     baseline: str | None = None
     as_of: date | None = None
+    spec: str = "main"
+    period: str = "hour"
+    per: str = "gpu"
+    currency: str = DOLLARS
     sort: str = DEFAULT_SORT
     columns: tuple[str, ...] = DEFAULT_COLUMNS
+    density: str = "normal"
+    quote: tuple[Quote, ...] = ()
+    own: tuple[OwnHardware, ...] = ()
     q: str = ""
     page: int = 1
     per_page: int = DEFAULT_PER_PAGE
 
     @property
-    def sort_key(self) -> str:
-        """Return the column sorted by, without its direction."""
-        return self.sort.removeprefix("-")
+    def sort_keys(self) -> tuple[tuple[str, bool], ...]:
+        """Return the columns sorted by, each with whether its largest known value comes first.
+
+        Unknown ones come last either way.
+        """
+        return tuple((part.removeprefix("-"), part.startswith("-")) for part in self.sort.split(","))
 
     @property
-    def descending(self) -> bool:
-        """Tell whether the largest known value comes first; unknown ones come last either way."""
-        return self.sort.startswith("-")
+    def sort_key(self) -> str:
+        """Return the column sorted by first, without its direction."""
+        return self.sort_keys[0][0]
+
+    @property
+    def has_own(self) -> bool:
+        """Tell whether the reader's own prices or hardware are part of the question."""
+        return bool(self.quote or self.own)
 
     def replace(self, **changes: Any) -> OfferQuery:
         """Return the query with some fields changed."""
         return dataclasses.replace(self, **changes)
-
-
-Names = Mapping[str, str]
-"""Allowed names by themselves and by their folded form."""
-
-
-def fold(names: Iterable[str]) -> Names:
-    """Return names by themselves and folded: a look-up ignores case, except where case tells two apart.
-
-    Of several that fold to one form the first stands under it, unless the form is itself a name.
-    """
-    exact = {str(name): str(name) for name in names}
-    folded = {name.casefold(): name for name in reversed(exact)}
-    return MappingProxyType({**folded, **exact})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +108,19 @@ class Vocabulary:
     form_factors: Names
     providers: Names
     regions: Names
+    currencies: Names
     today: date
 
 
 def make_vocabulary(
-    catalogue: Catalogue, *, providers: Iterable[str], regions: Iterable[str], today: date
+    catalogue: Catalogue,
+    *,
+    providers: Iterable[str],
+    regions: Iterable[str],
+    currencies: Iterable[str] = (),
+    today: date,
 ) -> Vocabulary:
-    """Return the vocabulary of a day; `gpu` takes variants and families."""
+    """Return the vocabulary of a day; `gpu` takes variants and families, `currencies` are beside dollars."""
     variants = [accelerator.id for accelerator in catalogue.accelerators]
     return Vocabulary(
         gpus=fold([*variants, *catalogue.families()]),
@@ -105,32 +128,9 @@ def make_vocabulary(
         form_factors=fold(accelerator.form_factor for accelerator in catalogue.accelerators),
         providers=fold(providers),
         regions=fold(regions),
+        currencies=fold([DOLLARS, *currencies]),
         today=today,
     )
-
-
-def _one_of(field_name: str, value: str, names: Names) -> str:
-    """Return the allowed name that equals `value` but for case; else say which ones come close."""
-    text = value.strip()
-    found = names.get(text) or names.get(text.casefold())
-    if found is not None:
-        return found
-    close = [names[name] for name in _close_names(text.casefold(), names)]
-    if close:
-        raise QueryError(field_name, value, f"did you mean {' or '.join(dict.fromkeys(close))}?")
-    known = sorted(set(names.values()))
-    rest = len(known) - MAX_NAMES_LISTED
-    listed = ", ".join(known[:MAX_NAMES_LISTED]) + (f" and {rest} more" if rest > 0 else "")
-    expected = f"use one of {listed}" if known else "there is none to choose from yet"
-    raise QueryError(field_name, value, expected)
-
-
-def _close_names(text: str, names: Names) -> list[str]:
-    """Return a few names that begin with the text, the shortest first; else those that look like it."""
-    longer = sorted(
-        (name for name in names if text and name.startswith(text)), key=lambda name: (len(name), name)
-    )
-    return longer[:3] or get_close_matches(text, names, n=3, cutoff=0.5)
 
 
 def _whole(field_name: str, value: str, *, low: int, high: int) -> int:
@@ -157,12 +157,7 @@ def _decimal(field_name: str, value: str, *, low: Decimal, high: Decimal) -> Dec
     exponent = number.as_tuple().exponent
     if isinstance(exponent, int) and exponent < -MAX_DECIMALS:  # 1e-999999999 would be a gigabyte of zeros
         raise QueryError(field_name, value, f"give at most {MAX_DECIMALS} decimals")
-    return Decimal(_plain(number))
-
-
-def _plain(number: Decimal) -> str:
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return Decimal(plain_number(number))
 
 
 def _day(field_name: str, value: str, *, today: date) -> date:
@@ -179,12 +174,26 @@ _COLUMNS: Final = fold(COLUMNS)
 _PRICING: Final = fold(PricingModel)
 _SERVICES: Final = fold(ServiceKind)
 _PRECISIONS: Final = fold(PRECISIONS)
+_PERIODS: Final = fold(PERIODS)
+_PER: Final = fold(PER)
+_SPECS: Final = fold(SPECS)
+_DENSITIES: Final = fold(DENSITIES)
 
 
 def _sort(field_name: str, value: str) -> str:
     text = value.strip()
     sign = "-" if text.startswith("-") else ""
-    return sign + _one_of(field_name, text.removeprefix("-"), _COLUMNS)
+    return sign + one_of(field_name, text.removeprefix("-"), names=_COLUMNS)
+
+
+def _sorts(values: Iterable[str]) -> str:
+    """Return the columns sorted by in their order, each once: a second time it says nothing more."""
+    kept: dict[str, str] = {}
+    for value in values:
+        kept.setdefault(value.removeprefix("-"), value)
+    if len(kept) > MAX_SORTS:
+        raise QueryError("sort", ",".join(kept.values()), f"sort by at most {MAX_SORTS} columns")
+    return ",".join(kept.values())
 
 
 def _text(field_name: str, value: str) -> str:
@@ -198,16 +207,22 @@ Reader = Callable[[str, str, Vocabulary], Any]
 
 REPEATED: Final[Mapping[str, Reader]] = MappingProxyType(
     {
-        "gpu": lambda name, value, words: _one_of(name, value, words.gpus),
-        "provider": lambda name, value, words: _one_of(name, value, words.providers),
-        "pricing": lambda name, value, _words: _one_of(name, value, _PRICING),
-        "service": lambda name, value, _words: _one_of(name, value, _SERVICES),
-        "form_factor": lambda name, value, words: _one_of(name, value, words.form_factors),
-        "region": lambda name, value, words: _one_of(name, value, words.regions),
-        "columns": lambda name, value, _words: _one_of(name, value, _COLUMNS),
+        "gpu": lambda name, value, words: one_of(name, value, names=words.gpus),
+        "provider": lambda name, value, words: one_of(name, value, names=words.providers),
+        "pricing": lambda name, value, _words: one_of(name, value, names=_PRICING),
+        "service": lambda name, value, _words: one_of(name, value, names=_SERVICES),
+        "form_factor": lambda name, value, words: one_of(name, value, names=words.form_factors),
+        "region": lambda name, value, words: one_of(name, value, names=words.regions),
+        "columns": lambda name, value, _words: one_of(name, value, names=_COLUMNS),
+        "sort": lambda name, value, _words: _sort(name, value),
+        "quote": lambda _name, value, words: parse_quote(value, words.variants),
+        "own": lambda _name, value, words: parse_own(value, words.variants),
     }
 )
-"""Fields that may stand several times; all but `region` also take a list with commas."""
+"""Fields that may stand several times."""
+
+_WHOLE: Final = frozenset({"region", "quote", "own"})
+"""The repeated fields whose values may have commas of their own; the others also take a list with commas."""
 
 SINGLE: Final[Mapping[str, Reader]] = MappingProxyType(
     {
@@ -216,13 +231,17 @@ SINGLE: Final[Mapping[str, Reader]] = MappingProxyType(
         "min_memory_gb": lambda name, value, _words: _decimal(
             name, value, low=Decimal(0), high=Decimal(100_000)
         ),
-        "precision": lambda name, value, _words: _one_of(name, value, _PRECISIONS),
+        "precision": lambda name, value, _words: one_of(name, value, names=_PRECISIONS),
         "weights_gb": lambda name, value, _words: _decimal(
             name, value, low=Decimal("0.001"), high=Decimal(1_000_000)
         ),
-        "baseline": lambda name, value, words: _one_of(name, value, words.variants),
+        "baseline": lambda name, value, words: one_of(name, value, names=words.variants),
         "as_of": lambda name, value, words: _day(name, value, today=words.today),
-        "sort": lambda name, value, _words: _sort(name, value),
+        "spec": lambda name, value, _words: one_of(name, value, names=_SPECS),
+        "period": lambda name, value, _words: one_of(name, value, names=_PERIODS),
+        "per": lambda name, value, _words: one_of(name, value, names=_PER),
+        "currency": lambda name, value, words: one_of(name, value, names=words.currencies),
+        "density": lambda name, value, _words: one_of(name, value, names=_DENSITIES),
         "q": lambda name, value, _words: _text(name, value),
         "page": lambda name, value, _words: _whole(name, value, low=1, high=1_000_000),
         "per_page": lambda name, value, _words: _whole(name, value, low=1, high=MAX_PER_PAGE),
@@ -240,25 +259,69 @@ def parse_query(pairs: Iterable[tuple[str, str]], words: Vocabulary) -> OfferQue
     """
     lists: dict[str, list[Any]] = {}
     singles: dict[str, Any] = {}
+    where: dict[str, str] = {}
     for name, value in pairs:
         if name in REPEATED:
-            parts = value.split(",") if name != "region" else [value]
+            parts = [value] if name in _WHOLE else value.split(",")
             read = REPEATED[name]
             lists.setdefault(name, []).extend([read(name, part, words) for part in parts if part.strip()])
-        elif name not in SINGLE:
-            _one_of("parameter", name, _FIELDS)
+        elif name not in SINGLE and not name.startswith(WHERE):
+            one_of("parameter", name, names=_FIELDS)
             raise QueryError("parameter", name, "parameter names are lower case")
         elif value.strip():
-            if name in singles:
+            found = singles if name in SINGLE else where
+            if name in found:
                 raise QueryError(name, value, "give it once")
-            singles[name] = SINGLE[name](name, value, words)
-    for name, values in lists.items():
-        if values:
-            singles[name] = tuple(dict.fromkeys(values))
+            found[name] = SINGLE[name](name, value, words) if name in SINGLE else value
+    singles |= {name: tuple(dict.fromkeys(values)) for name, values in lists.items() if values}
+    if "sort" in singles:
+        singles["sort"] = _sorts(singles["sort"])
     query = OfferQuery(**singles)
+    _check(query)
+    return query.replace(where=_conditions(where, query)) if where else query
+
+
+BOARD_FIELDS: Final = ("as_of", "spec", "quote", "own")
+"""The fields that say which board is asked, before the rest of a query is read."""
+
+
+def board_query(pairs: Iterable[tuple[str, str]], *, today: date, variants: Names) -> OfferQuery:
+    """Return the part of a query that says which board is asked; raises QueryError."""
+    nothing = fold(())
+    words = Vocabulary(
+        gpus=nothing,
+        variants=variants,
+        form_factors=nothing,
+        providers=nothing,
+        regions=nothing,
+        currencies=nothing,
+        today=today,
+    )
+    return parse_query([pair for pair in pairs if pair[0] in BOARD_FIELDS], words)
+
+
+def _check(query: OfferQuery) -> None:
     if query.min_gpus is not None and query.max_gpus is not None and query.min_gpus > query.max_gpus:
         raise QueryError("min_gpus", str(query.min_gpus), f"it is more than max_gpus={query.max_gpus}")
-    return query
+    if len(query.quote) + len(query.own) > MAX_QUOTES:
+        count = str(len(query.quote) + len(query.own))
+        raise QueryError("quote", count, f"give at most {MAX_QUOTES} of quote and own together")
+
+
+def _conditions(where: Mapping[str, str], query: OfferQuery) -> tuple[Condition, ...]:
+    """Read conditions by the decimals and the unit that a column is shown in, in the order of the columns."""
+    units = Units(period=query.period, per=query.per)
+    read: dict[str, Condition] = {}
+    for name, text in where.items():
+        key = one_of(name, name.removeprefix(WHERE), names=_COLUMNS)
+        column = shown_column(key, units)
+        read[key] = parse_condition(
+            key,
+            text,
+            numeric=column.numeric if isinstance(column, Fact) else True,
+            decimals=None if isinstance(column, Fact) else column.decimals,
+        )
+    return tuple(read[key] for key in COLUMNS if key in read)
 
 
 _DEFAULTS: Final = tuple((part.name, part.default) for part in dataclasses.fields(OfferQuery))
@@ -273,10 +336,12 @@ def query_pairs(query: OfferQuery) -> tuple[tuple[str, str], ...]:
             continue
         if name == "columns":
             pairs.append((name, ",".join(value)))
+        elif name == "where":
+            pairs.extend((f"{WHERE}{condition.column}", condition.text) for condition in value)
         elif isinstance(value, tuple):
-            pairs.extend((name, item) for item in value)
+            pairs.extend((name, item if isinstance(item, str) else canonical(item)) for item in value)
         elif isinstance(value, Decimal):
-            pairs.append((name, _plain(value)))
+            pairs.append((name, plain_number(value)))
         else:
             pairs.append((name, str(value)))
     return tuple(pairs)

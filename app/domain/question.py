@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.domain.doubts import other_figures
+from app.domain.accelerators import other_figures
 from app.domain.metrics import COMPARABLE_PRICE, INSTANCE_PRICE, LIST_PRICE
 
 if TYPE_CHECKING:

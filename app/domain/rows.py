@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class Flag(StrEnum):
     """A warning that stands beside a price wherever it shows."""
 
+    OWN = "own"
     DEARER_PER_TBS = "dearer_per_tbs"
     DISPUTED_ORDER = "disputed_order"
     STALE = "stale"
@@ -39,6 +40,7 @@ class Flag(StrEnum):
 
 
 FLAG_MEANINGS: Final = {
+    Flag.OWN: "your own figure, as the link gives it: it is nowhere stored and nobody has checked it",
     Flag.DEARER_PER_TBS: (
         "cheaper per hour than another variant of the same family at this provider, but dearer per TB/s"
     ),
@@ -98,6 +100,7 @@ def make_row(stored: StoredOffer, catalogue: Catalogue, *, instant: datetime) ->
     accelerator = catalogue.get(offer.accelerator) if offer.accelerator else None
     age = freshness(instant - stored.last_seen_at, every=read_every(offer.provider))
     holds = {
+        Flag.OWN: offer.is_own,
         Flag.STALE: age is Freshness.STALE,
         Flag.VERY_STALE: age is Freshness.VERY_STALE,
         Flag.ASSUMED: offer.variant_assumed,
@@ -109,7 +112,7 @@ def make_row(stored: StoredOffer, catalogue: Catalogue, *, instant: datetime) ->
         Flag.SLICE: offer.slice_of is not None,
         Flag.UNKNOWN_ACCELERATOR: accelerator is None and offer.slice_of is None,
         Flag.CONVERTED: stored.rate is not None,
-        Flag.AGGREGATOR: bool(aggregator_of(offer.provider)),
+        Flag.AGGREGATOR: not offer.is_own and bool(aggregator_of(offer.provider)),
     }
     return Row(stored, accelerator, tuple(flag for flag in Flag if holds.get(flag, False)))
 
@@ -141,7 +144,8 @@ def mark_dearer_siblings(
             row = rows[number]
             sibling = _better_sibling(row, families[row.family])
             if sibling is not None:
-                marked[number] = replace(row, flags=(Flag.DEARER_PER_TBS, *row.flags), dearer_than=sibling)
+                flags = tuple(flag for flag in Flag if flag is Flag.DEARER_PER_TBS or flag in row.flags)
+                marked[number] = replace(row, flags=flags, dearer_than=sibling)
     return tuple(marked)
 
 

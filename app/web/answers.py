@@ -144,6 +144,14 @@ def respond(request: Request, answer: Answer, *, tag: str, last_modified: str = 
     return Response(body, headers=headers, media_type=answer.media_type)
 
 
+def respond_privately(request: Request, answer: Answer) -> Response:
+    """Return an answer that nobody may keep: neither this process nor a cache on the way."""
+    response = respond(request, answer, tag="")
+    del response.headers["etag"]
+    response.headers["cache-control"] = "private, no-store"
+    return response
+
+
 def wants_compressed(request: Request) -> bool:
     """Tell whether the reader accepts a compressed answer."""
     return accepts_brotli(request.headers.get("accept-encoding", ""))

@@ -9,44 +9,55 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markupsafe import Markup, escape
 
-from app.domain.query import DEFAULT_PER_PAGE, DEFAULT_SORT, OfferQuery, query_pairs
+from app.domain.query import DEFAULT_PER_PAGE, OfferQuery, query_pairs
 from app.web import words as say
-from app.web.menus import baseline_options, column_options, menus, precision_options
+from app.web.menus import (
+    UnitOptions,
+    baseline_options,
+    column_options,
+    menus,
+    precision_options,
+    unit_options,
+)
+from app.web.own_figures import own_figures
 from app.web.render import environment, headings_html, row_html
 from app.web.source_status import board_freshness
 from app.web.state import joined, link, query_string
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import date
 
     from app.domain.board import Selection
     from app.domain.rows import Row
     from app.web.boards import Served
 
+    Pairs = Sequence[tuple[str, str]]
+
 
 class Words(NamedTuple):
     """What the board's template shows that differs from query to query. Empty means: not there.
 
-    Links hold only what differs from the default. `beyond` is a page asked for that does not exist.
+    `suffix` is the link's query string with its question mark; it holds only what differs from the default.
+    `own` are the reader's own figures, `picks` and `kept_fields` the hidden fields of the forms, and `beyond`
+    is a page asked for that does not exist.
     """
 
     title: str
-    canonical: str
-    csv_href: str
-    json_href: str
-    chart_href: str
+    suffix: str
     menus: Markup
+    own: Markup
+    picks: Markup
     q: str
     min_gpus: str
     max_gpus: str
     min_memory_gb: str
     sizes_chosen: str
     weights_gb: str
-    sort_field: str
-    per_page_field: str
+    kept_fields: Markup
     total: str
     headings: Markup
+    column_options: Markup
     beyond: str
     pages: str
     place: str
@@ -60,9 +71,11 @@ class BoardPage:
     """What else the board's template shows: it follows from the board and from `Fixed`."""
 
     notices: tuple[str, ...]
-    column_options: Markup
     baseline_options: Markup
     precision_options: Markup
+    units: UnitOptions
+    rate: str
+    compact: bool
     as_of: str
     today: str
     first_day: str
@@ -80,6 +93,11 @@ class Fixed(NamedTuple):
     baseline: str | None
     as_of: date | None
     columns: tuple[str, ...]
+    spec: str
+    period: str
+    per: str
+    currency: str
+    density: str
 
 
 _MARK: Final = "\x1a"
@@ -94,7 +112,7 @@ def render_board(served: Served, query: OfferQuery, *, partial: bool) -> bytes:
     selection = served.board.select(query)
     words = board_words(served, selection)
     there = tuple(map(bool, words))
-    fixed = Fixed(query.precision, query.baseline, query.as_of, query.columns)
+    fixed = Fixed(*[getattr(query, name) for name in Fixed._fields])
     above, below = served.kept(
         ("board", partial, fixed, there), lambda: _with_holes(served, fixed, there, partial=partial)
     )
@@ -122,28 +140,24 @@ def board_words(served: Served, selection: Selection) -> Words:
     query, pages = selection.query, selection.pages
     pairs = query_pairs(query)
     text = joined(pairs)
-    suffix = f"?{text}" if text else ""
     beyond = query.page > pages
     sizes = (query.min_gpus, query.max_gpus, query.min_memory_gb)
     return Words(
         title=_title(query),
-        canonical=f"/{suffix}",
-        csv_href=f"/offers.csv{suffix}",
-        json_href=f"/offers.json{suffix}",
-        chart_href=f"/charts/scatter{suffix}",
+        suffix=f"?{text}" if text else "",
         menus=menus(served, selection),
+        own=own_figures(query) if query.has_own else Markup(),
+        picks=_hidden(pairs, _WITH_PICKS),
         q=query.q,
         min_gpus=str(query.min_gpus or ""),
         max_gpus=str(query.max_gpus or ""),
         min_memory_gb="" if query.min_memory_gb is None else say.exact(query.min_memory_gb),
         sizes_chosen=str(sum(size is not None for size in sizes) or ""),
         weights_gb=say.exact(query.weights_gb),
-        sort_field="" if query.sort == DEFAULT_SORT else query.sort,
-        per_page_field="" if query.per_page == DEFAULT_PER_PAGE else str(query.per_page),
+        kept_fields=_hidden(pairs, _KEPT_FIELDS),
         total=f"{selection.total:,}" if selection.total else "",
-        headings=headings_html(
-            query, rest=joined([pair for pair in pairs if pair[0] not in {"sort", "page"}])
-        ),
+        headings=headings_html(query, selection.units, rest=_but(pairs, _ORDER)),
+        column_options=column_options(query.columns, rest=_but(pairs, _CHOICE)),
         beyond=str(query.page) if beyond else "",
         pages=str(pages),
         place=f"page {query.page} of {pages}" if pages > 1 else "",
@@ -151,6 +165,26 @@ def board_words(served: Served, selection: Selection) -> Words:
         next_href=_next_href(query, text) if query.page < pages else "",
         last_href=link("/", query, page=pages) if beyond else "",
     )
+
+
+_ORDER: Final = frozenset({"sort", "page"})
+_CHOICE: Final = frozenset({"columns"})
+_KEPT_FIELDS: Final = frozenset({"sort", "per_page", "quote", "own"})
+"""What the form of filters keeps without showing it."""
+_WITH_PICKS: Final = frozenset({"precision", "weights_gb", "as_of", "spec", "quote", "own"})
+"""What a comparison of the picked cards keeps of the board's query."""
+
+
+def _but(pairs: Pairs, names: frozenset[str]) -> str:
+    return joined([pair for pair in pairs if pair[0] not in names])
+
+
+def _hidden(pairs: Pairs, names: frozenset[str]) -> Markup:
+    fields = [_FIELD.format(name, value) for name, value in pairs if name in names]
+    return Markup().join(fields) if fields else Markup()
+
+
+_FIELD: Final = Markup('<input type="hidden" name="{}" value="{}">')
 
 
 def _next_href(query: OfferQuery, text: str) -> str:
@@ -163,10 +197,12 @@ def _next_href(query: OfferQuery, text: str) -> str:
 def _board_page(served: Served, fixed: Fixed) -> BoardPage:
     as_of = fixed.as_of
     return BoardPage(
-        notices=_notices(served, as_of),
-        column_options=column_options(fixed.columns),
+        notices=_notices(served, as_of, fixed.spec),
         baseline_options=baseline_options(served, fixed.baseline),
         precision_options=precision_options(fixed.precision),
+        units=unit_options(served, fixed),
+        rate=_rate(served, fixed.currency),
+        compact=fixed.density == "compact",
         as_of=as_of.isoformat() if as_of else "",
         today=served.words.today.isoformat(),
         first_day=served.first_day.isoformat() if served.first_day else "",
@@ -184,13 +220,13 @@ def rendered_rows(served: Served, selection: Selection) -> list[bytes]:
 
 
 def _row_renderer(selection: Selection) -> Callable[[Row], bytes]:
-    query, view = selection.query, selection.view
+    query, view, columns = selection.query, selection.view, selection.columns
     text = query_string(OfferQuery(**{name: getattr(query, name) for name in _IN_EVIDENCE}))
     evidence = f"?{text}" if text else ""
-    return lambda row: row_html(row, view, columns=query.columns, evidence_query=evidence).encode()
+    return lambda row: row_html(row, view, columns=columns, evidence_query=evidence, has_picks=True).encode()
 
 
-_IN_EVIDENCE: Final = ("precision", "weights_gb", "baseline", "as_of", "columns")
+_IN_EVIDENCE: Final = ("precision", "weights_gb", "baseline", "as_of", "spec", "columns", "quote", "own")
 """Fields that a row's link to its evidence keeps."""
 
 
@@ -200,12 +236,14 @@ def _title(query: OfferQuery) -> str:
     return f"{about}{day} - InferPrice"
 
 
-def _notices(served: Served, as_of: date | None) -> tuple[str, ...]:
+def _notices(served: Served, as_of: date | None, spec: str) -> tuple[str, ...]:
     notices = []
     if served.outage:
         notices.append(f"The database is away. This is the board of {say.moment(served.board.instant)}.")
     if served.notice and (as_of is None or as_of >= served.words.today):
         notices.append(served.notice)
+    if spec == "alt":
+        notices.append("Figures use the other published bandwidth of each card that has one.")
     if as_of is not None and as_of < served.words.today:
         notices.append(f"These are the prices of {as_of}, not today's.")
         if served.first_day is not None and as_of < served.first_day:
@@ -214,6 +252,15 @@ def _notices(served: Served, as_of: date | None) -> tuple[str, ...]:
         days = (served.board.instant - served.newest).days
         notices.append(f"Every price here is {days} days old or older: no provider has been read since.")
     return tuple(notices)
+
+
+def _rate(served: Served, currency: str) -> str:
+    """Return by which rate of which day dollars are shown in another currency, else nothing."""
+    rate = served.board.rates.get(currency)
+    if rate is None:
+        return ""
+    worth = say.exact(rate.usd_per_unit)
+    return f"1 {currency} = {worth} USD, the European Central Bank's reference rate of {rate.day}"
 
 
 def _when(served: Served, as_of: date | None) -> str:

@@ -14,21 +14,28 @@ from zlib import crc32
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import __version__
-from app.domain.board import Board, build_board
+from app.domain.accelerators import with_other_figures
+from app.domain.board import Board, build_board, with_catalogue, with_offers
+from app.domain.names import fold
 from app.domain.providers import load_providers
-from app.domain.query import DEFAULT_PER_PAGE, OfferQuery, Vocabulary, make_vocabulary
+from app.domain.query import DEFAULT_PER_PAGE, OfferQuery, Vocabulary, board_query, make_vocabulary
+from app.domain.quotes import to_stored
+from app.domain.shown import DOLLARS
 from app.store import queries
+from app.store.rates import rates_at
 from app.store.session import reading
 from app.web.answers import http_date
 from app.web.first_reading import first_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from sqlalchemy import Connection, Engine
 
     from app.domain.accelerators import Catalogue
     from app.domain.board import Selection
+    from app.domain.names import Names
+    from app.domain.quotes import OwnHardware, Quote
     from app.domain.rows import Row
 
 log = logging.getLogger(__name__)
@@ -65,7 +72,8 @@ Figures = tuple[object, ...]
 
 def figures_of(query: OfferQuery, form: Form) -> Figures:
     """Return the parts of a query that its rows, once chosen, are rendered by."""
-    return (form, query.columns, query.precision, query.weights_gb, query.baseline, query.as_of)
+    shown = (query.period, query.per, query.currency)
+    return (form, query.columns, query.precision, query.weights_gb, query.baseline, query.as_of, shown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +82,8 @@ class Served:
 
     `last_modified` is the HTTP date of its answers (see `BoardKeeper`), empty when they can have none.
     `newest` and `oldest` are when the offers on it were last seen, `first_day` the first day with a price.
-    `notice` says how the first reading of the sources goes, while none has been read well.
+    `notice` says how the first reading of the sources goes, while none has been read well. `is_private` says
+    that the reader's own offers are on the board, so that no answer of it may be kept.
     """
 
     board: Board
@@ -86,6 +95,7 @@ class Served:
     oldest: datetime | None
     all_stale: bool
     notice: str = ""
+    is_private: bool = False
     last_modified: str = ""
     _rendered: OrderedDict[Figures, dict[int, bytes]] = field(default_factory=OrderedDict)
     _parts: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
@@ -135,6 +145,40 @@ class Served:
         return found
 
 
+def with_own(served: Served, quotes: Sequence[Quote | OwnHardware]) -> Served:
+    """Return a board with the reader's own offers on it, kept by nobody."""
+    board = served.board
+    own = to_stored(quotes, instant=board.instant, catalogue=board.catalogue)
+    return replace(served, board=with_offers(board, own), is_private=True, **_nothing_kept())
+
+
+def with_spec(served: Served, spec: str) -> Served:
+    """Return a board with the published figures that `spec` names; that of the alternative ones is kept."""
+    if spec == "main":
+        return served
+
+    def make() -> Served:
+        board = with_catalogue(served.board, with_other_figures(served.board.catalogue))
+        return replace(served, board=board, token=f"{served.token}.{spec}", **_nothing_kept())
+
+    return served.kept(("spec", spec), make)
+
+
+def _nothing_kept() -> dict[str, Any]:
+    return {"_rendered": OrderedDict(), "_parts": OrderedDict()}
+
+
+def board_for(keeper: BoardKeeper, pairs: Iterable[tuple[str, str]], *, today: date) -> Served:
+    """Return the board that decoded pairs ask for: of now or of a past day, with the figures they name.
+
+    The reader's own offers among the pairs are on it. Raises QueryError.
+    """
+    asked = board_query(pairs, today=today, variants=keeper.variants)
+    served = keeper.current() if asked.as_of is None else keeper.as_of(asked.as_of)
+    served = with_spec(served, asked.spec)
+    return with_own(served, (*asked.quote, *asked.own)) if asked.has_own else served
+
+
 def serve(board: Board, vocabulary: Vocabulary, *, token: str, first_day: date | None) -> Served:
     """Return a board with what pages say about its age."""
     seen = [row.stored.last_seen_at for row in board.rows]
@@ -163,6 +207,7 @@ class BoardKeeper:
     def __init__(self, engine: Engine, catalogue: Catalogue, clock: Callable[[], datetime]) -> None:
         self._engine = engine
         self._catalogue = catalogue
+        self._variants = fold(catalogue.by_id)
         self._clock = clock
         self._lock = threading.Lock()
         self._checked_at = float("-inf")
@@ -176,6 +221,11 @@ class BoardKeeper:
     def catalogue(self) -> Catalogue:
         """Return the accelerators that every board is built with."""
         return self._catalogue
+
+    @property
+    def variants(self) -> Names:
+        """Return the names of variants that every board knows."""
+        return self._variants
 
     def fresh(self) -> Served | None:
         """Return the board of now when the store need not be asked for it, else None; never waits."""
@@ -253,17 +303,19 @@ class BoardKeeper:
             if self._current is not None and self._key == key and not self._current.outage:
                 return _with_notice(self._current, notice, token=token)
             stored = queries.offers_as_of(connection, now)
+            rates = rates_at(connection, now.date())
             providers, regions = queries.known_names(connection)
             first = queries.first_day(connection)
         words = make_vocabulary(
             self._catalogue,
             providers=[*load_providers(), *providers],
             regions=regions,
+            currencies=rates,
             today=now.date(),
         )
         self._key = key
         self._past.clear()
-        board = build_board(stored, self._catalogue, instant=now)
+        board = build_board(stored, self._catalogue, instant=now, rates=rates)
         served = serve(board, words, token=token, first_day=first.date() if first else None)
         return _with_notice(served, notice, token=token)
 
@@ -280,13 +332,14 @@ class BoardKeeper:
         try:
             with reading(self._engine) as connection:
                 stored = queries.offers_as_of(connection, instant)
+                rates = rates_at(connection, day)
         except SQLAlchemyError as error:
             raise NoBoardError(_without(day)) from error
-        board = build_board(stored, self._catalogue, instant=instant)
+        board = build_board(stored, self._catalogue, instant=instant, rates=rates)
         # The page of a past day also names today, the last day that can be asked for.
         token = f"{__version__}.{version}.{day:%Y%m%d}.{current.words.today:%Y%m%d}"
-        served = serve(board, current.words, token=token, first_day=current.first_day)
-        return replace(served, last_modified=current.last_modified)
+        words = replace(current.words, currencies=fold([DOLLARS, *rates]))
+        return serve(board, words, token=token, first_day=current.first_day)
 
 
 def _with_notice(served: Served, notice: str, *, token: str) -> Served:

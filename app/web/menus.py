@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote_plus
 
 from markupsafe import Markup, escape
 
 from app.domain.accelerators import PRECISIONS
 from app.domain.columns import COLUMNS, DEFAULT_COLUMNS
-from app.domain.offers import PricingModel, ServiceKind
+from app.domain.offers import OWN_PREFIX, PricingModel, ServiceKind
+from app.domain.query import OfferQuery
+from app.domain.shown import DOLLARS
 from app.web import words
 from app.web.render import environment
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from app.domain.accelerators import Catalogue
     from app.domain.board import Selection
+    from app.web.board_page import Fixed
     from app.web.boards import Served
 
 
@@ -76,7 +80,10 @@ def _menu_html(served: Served, selection: Selection, *, name: str) -> str:
 def _counts(name: str, selection: Selection) -> Mapping[Hashable, int]:
     if name == "gpu":
         return {**selection.facets["variant"], **selection.facets["family"]}
-    return selection.facets[name]
+    found = selection.facets[name]
+    if name == "provider":  # a reader's own offers are no provider's: they show whichever is chosen
+        return {value: count for value, count in found.items() if not str(value).startswith(OWN_PREFIX)}
+    return found
 
 
 def _menu(name: str, values: Collection[str], served: Served) -> Menu:
@@ -102,16 +109,84 @@ def _gpus(catalogue: Catalogue, values: Collection[str]) -> Iterator[Choice]:
                 yield Choice(card.id, card.name, inner=True)
 
 
+def column_options(chosen: tuple[str, ...], *, rest: str) -> Markup:
+    """Return the chosen columns in their order, each with a link that moves it forward, then the others.
+
+    `rest` is the query string of what the links keep.
+    """
+    html = _column_options(chosen)
+    return html.replace(_REST, f"{escape(rest)}&amp;" if rest else "")
+
+
+_REST: Final = "@rest@"
+"""Stands in the links for the rest of a query."""
+
+
 @lru_cache(maxsize=64)
-def column_options(chosen: tuple[str, ...]) -> Markup:
-    """Return the chosen columns in their order, then the others."""
+def _column_options(chosen: tuple[str, ...]) -> Markup:
     others = [key for key in COLUMNS if key not in chosen]
     rest = [key for key in others if key in DEFAULT_COLUMNS] + [k for k in others if k not in DEFAULT_COLUMNS]
-    return _joined(
-        f'<label><input type="checkbox" name="columns" value="{key}"{_TICK if key in chosen else ""}>'
-        f"{escape(COLUMNS[key].label)}</label>\n"
+    choices = [
+        ColumnChoice(key, COLUMNS[key].label, key in chosen, _moved_href(chosen, key))
         for key in (*chosen, *rest)
+    ]
+    html = environment().get_template("_columns.html").render(choices=choices)
+    return Markup(html)  # noqa: S704 - a template's output
+
+
+class ColumnChoice(NamedTuple):
+    """One column to choose; `move_href` moves it one place forward, empty where it is first or not chosen."""
+
+    key: str
+    label: str
+    chosen: bool
+    move_href: str
+
+
+def _moved_href(chosen: tuple[str, ...], key: str) -> str:
+    place = chosen.index(key) if key in chosen else 0
+    if place == 0:
+        return ""
+    moved = [*chosen[: place - 1], key, chosen[place - 1], *chosen[place + 1 :]]
+    columns = "" if tuple(moved) == DEFAULT_COLUMNS else f"columns={quote_plus(','.join(moved))}"
+    return f"/?{_REST}{columns}"
+
+
+class UnitOptions(NamedTuple):
+    """The choices of units as options of lists, and how many of them are not as usual."""
+
+    period: Markup
+    per: Markup
+    currency: Markup
+    spec: Markup
+    density: Markup
+    changed: int
+
+
+_PERIODS: Final = {"hour": "hour", "day": "day", "month": "month of 730 h", "year": "year of 8,760 h"}
+_PER: Final = {"gpu": "GPU", "instance": "instance"}
+_SPECS: Final = {"main": "as listed", "alt": "the other published ones"}
+_DENSITIES: Final = {"normal": "normal", "compact": "compact"}
+
+
+def unit_options(served: Served, chosen: Fixed) -> UnitOptions:
+    """Return the choices of units; a currency is one only on a day with its rate."""
+    currencies = {code: code for code in (DOLLARS, *sorted(served.board.rates))}
+    usual = OfferQuery()
+    return UnitOptions(
+        period=_options(_PERIODS, chosen.period),
+        per=_options(_PER, chosen.per),
+        currency=_options(currencies, chosen.currency),
+        spec=_options(_SPECS, chosen.spec),
+        density=_options(_DENSITIES, chosen.density),
+        changed=sum(
+            getattr(chosen, name) != getattr(usual, name) for name in UnitOptions._fields if name != "changed"
+        ),
     )
+
+
+def _options(said: Mapping[str, str], chosen: str) -> Markup:
+    return _joined(_list_option(value, label, chosen=chosen) for value, label in said.items())
 
 
 @lru_cache(maxsize=len(PRECISIONS))

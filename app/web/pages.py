@@ -9,16 +9,19 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from app.domain.query import parse_query
-from app.web.answers import Answer, Answers, etag, not_modified, respond, wants_compressed
+from app.web.answers import Answer, Answers, etag, not_modified, respond, respond_privately, wants_compressed
 from app.web.board_page import render_board
+from app.web.boards import board_for
 from app.web.evidence_page import render_evidence
 from app.web.render import environment
-from app.web.state import asked_day, link, query_string, query_text, read_pairs, read_query
+from app.web.state import is_apart, link, query_string, query_text, read_pairs, read_query
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.requests import Request
 
-    from app.domain.query import QueryError
+    from app.domain.query import OfferQuery, QueryError
     from app.web.boards import Served
     from app.web.shared import Shared
 
@@ -36,7 +39,7 @@ async def board(request: Request) -> Response:
     """Answer the board page: at once when all it needs is in memory, else from a thread, which may wait."""
     shared: Shared = request.app.state.shared
     text = query_text(request)
-    served = None if "as_of" in text else shared.keeper.fresh()
+    served = None if is_apart(text) else shared.keeper.fresh()
     answer = None if served is None else _answer(request, served, text=text, at_once=True)
     return await run_in_threadpool(_wait_for_board, request, text) if answer is None else answer
 
@@ -55,6 +58,8 @@ def _answer(request: Request, served: Served, *, text: str, at_once: bool) -> Re
     """
     answers: Answers = request.app.state.shared.answers
     part = wants_part(request)
+    if served.is_private:
+        return _private_board(request, served, text=text, part=part)
     key = f"{'part' if part else 'page'} /?{text}"
     tag = etag(served.token, key)
     known = not_modified(request, tag)
@@ -68,12 +73,29 @@ def _answer(request: Request, served: Served, *, text: str, at_once: bool) -> Re
         query = parse_query(pairs, served.words)
         if at_once and not served.is_warm(query, "html"):
             return None
-        if not part and any(not value for _, value in pairs):
+        if _untidy(pairs, part=part):
             return RedirectResponse(link("/", query), status_code=303)
-        headers = {"hx-push-url": link("/", query)} if part else {}
-        body = render_board(served, query, partial=part)
-        found = answers.keep(served.token, key, answer=Answer(body, HTML, headers))
+        found = answers.keep(served.token, key, answer=_board_answer(served, query, part=part))
     return respond(request, found, tag=tag, last_modified=served.last_modified)
+
+
+def _untidy(pairs: Sequence[tuple[str, str]], *, part: bool) -> bool:
+    """Tell whether a form's empty fields have to leave the address first."""
+    return not part and any(not value for _, value in pairs)
+
+
+def _board_answer(served: Served, query: OfferQuery, *, part: bool) -> Answer:
+    headers = {"hx-push-url": link("/", query)} if part else {}
+    return Answer(render_board(served, query, partial=part), HTML, headers)
+
+
+def _private_board(request: Request, served: Served, *, text: str, part: bool) -> Response:
+    """Answer the board with the reader's own offers, of which nothing is kept here or on the way."""
+    pairs = read_pairs(text)
+    query = parse_query(pairs, served.words)
+    if _untidy(pairs, part=part):
+        return RedirectResponse(link("/", query), status_code=303)
+    return respond_privately(request, _board_answer(served, query, part=part))
 
 
 def evidence(request: Request) -> Response:
@@ -83,7 +105,8 @@ def evidence(request: Request) -> Response:
     served = find_board(shared, text)
     query = read_query(text, served.words)
     asked = request.path_params["offer_id"]
-    if not (asked.isascii() and asked.isdigit() and len(asked) <= MAX_ID_DIGITS):
+    digits = asked.removeprefix("-")  # the reader's own offers count from -1 down
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_ID_DIGITS):
         raise HTTPException(404)
     offer_id = int(asked)
     row = served.board.find(offer_id)
@@ -93,16 +116,20 @@ def evidence(request: Request) -> Response:
         return sorry(request, 404, sentence=sentence, hint="It may have been withdrawn.")
     base = str(request.base_url)
     body = render_evidence(served, row, query=query, partial=wants_part(request), base=base).encode()
+    if served.is_private:
+        return respond_privately(request, Answer(body, HTML))
     tag = etag(served.token, f"{wants_part(request)} {offer_id} {query_string(query)}")
     return not_modified(request, tag) or respond(request, Answer(body, HTML), tag=tag)
 
 
 def find_board(shared: Shared, text: str) -> Served:
-    """Return the board that a query string asks for: the current one, or that of a past day."""
-    if "as_of" not in text:
+    """Return the board that a query string asks for: of now or of a past day, with the figures it names.
+
+    The reader's own offers of the query string are on it.
+    """
+    if not is_apart(text):
         return shared.keeper.current()
-    day = asked_day(text, shared.clock().date())
-    return shared.keeper.current() if day is None else shared.keeper.as_of(day)
+    return board_for(shared.keeper, read_pairs(text), today=shared.clock().date())
 
 
 def sorry(request: Request, status: int, *, sentence: str, hint: str) -> Response:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from app.domain.compare_query import COMPARED, NAMES, SPECS
+from app.domain.compare_query import COMPARED, NAMES
 from app.web import claims_page, compare_page
 from app.web.api import JSON, REFUSALS
 from app.web.parameters import PARAMETERS
@@ -26,7 +26,6 @@ def _parameter(name: str, values: tuple[str, ...], about: str) -> dict[str, Any]
 _COMPARE: Final = [
     *(each for each in PARAMETERS if each["name"] in NAMES),
     _parameter("metric", tuple(COMPARED), "What the cards are compared by; usd_per_tbs_hour by default."),
-    _parameter("spec", SPECS, "alt computes with the other published figures."),
 ]
 _COMPARE_SCHEMA: Final = {
     "type": "object",

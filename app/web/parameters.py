@@ -6,8 +6,20 @@ from typing import Any, Final
 
 from app.domain.accelerators import PRECISIONS
 from app.domain.columns import COLUMNS
+from app.domain.conditions import NUMERIC_TERMS, TEXT_TERMS
+from app.domain.metrics import Metric
 from app.domain.offers import PricingModel, ServiceKind
-from app.domain.query import DEFAULT_PER_PAGE, MAX_PER_PAGE, MAX_TEXT_LENGTH
+from app.domain.query import (
+    DEFAULT_PER_PAGE,
+    DENSITIES,
+    MAX_PER_PAGE,
+    MAX_SORTS,
+    MAX_TEXT_LENGTH,
+    SPECS,
+    WHERE,
+)
+from app.domain.quotes import OWN_PARTS, QUOTE_PARTS
+from app.domain.shown import PER, PERIODS
 
 
 def _parameter(name: str, schema: dict[str, Any], about: str, *, many: bool = False) -> dict[str, Any]:
@@ -23,6 +35,11 @@ def _parameter(name: str, schema: dict[str, Any], about: str, *, many: bool = Fa
 
 def _choice(*values: str) -> dict[str, Any]:
     return {"type": "string", "enum": list(values)}
+
+
+def _hint(key: str) -> str:
+    column = COLUMNS[key]
+    return NUMERIC_TERMS if isinstance(column, Metric) or column.numeric else TEXT_TERMS
 
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
@@ -51,10 +68,23 @@ PARAMETERS: Final[list[dict[str, Any]]] = [
     ),
     _parameter("baseline", _TEXT, "The variant that multiples compare with."),
     _parameter("as_of", {"type": "string", "format": "date"}, "A day in UTC, up to today."),
-    _parameter("sort", _choice(*_SORTS), "A column; a minus sign in front means descending."),
+    _parameter("spec", _choice(*SPECS), "The published figures in use: the listed or the other ones."),
+    _parameter("period", _choice(*PERIODS), "How long a shown price is for; hour by default."),
+    _parameter("per", _choice(*PER), "What a shown price is for; gpu by default."),
+    _parameter("currency", _TEXT, "A currency with a reference rate on that day; USD by default."),
+    _parameter(
+        "sort",
+        _choice(*_SORTS),
+        f"Up to {MAX_SORTS} columns, the first deciding; a minus sign in front means descending.",
+        many=True,
+    ),
     _parameter(
         "columns", _choice(*COLUMNS), "The columns to show; metrics among them are exported.", many=True
     ),
+    _parameter("density", _choice(*DENSITIES), "How close the rows of the page stand."),
+    _parameter("quote", _TEXT, f"A price of your own as {QUOTE_PARTS}; it is not kept.", many=True),
+    _parameter("own", _TEXT, f"Hardware of your own as {OWN_PARTS}; it is not kept.", many=True),
+    *[_parameter(f"{WHERE}{key}", _TEXT, f"What must hold of {key}: {_hint(key)}.") for key in COLUMNS],
     _parameter("q", {"type": "string", "maxLength": MAX_TEXT_LENGTH}, "Words that all must stand in a row."),
     _parameter(
         "page",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import quote_plus
 
 import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,17 +13,19 @@ from markupsafe import Markup, escape
 from app import __version__
 from app.domain.columns import COLUMNS, Fact
 from app.domain.metrics import METRICS, Metric, Nature
-from app.domain.query import DEFAULT_SORT, OfferQuery
+from app.domain.query import DEFAULT_SORT, MAX_SORTS, OfferQuery
 from app.domain.rows import FLAG_MEANINGS
+from app.domain.shown import shown_column
 from app.paths import static_dir, templates_dir
 from app.web import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from decimal import Decimal
 
     from app.domain.metrics import View
     from app.domain.rows import Row
+    from app.domain.shown import Units
 
 NATURE: Final[Mapping[Nature, str]] = {
     "price": "a list price",
@@ -82,10 +85,20 @@ def asset(name: str) -> str:
     return f"/static/{name}?v={__version__}.{stamp}"
 
 
-def row_html(row: Row, view: View, *, columns: tuple[str, ...], evidence_query: str) -> str:
-    """Return one row of the table. `evidence_query` is the part of a link that figures depend on."""
-    cells = [cell(COLUMNS[key], row, view=view) for key in columns]
-    html: str = _row_macro()(row, cells, evidence_query, title(row))
+def row_html(
+    row: Row,
+    view: View,
+    *,
+    columns: Sequence[Fact | Metric],
+    evidence_query: str,
+    has_picks: bool = False,
+) -> str:
+    """Return one row of the table. `evidence_query` is the part of a link that figures depend on.
+
+    With `has_picks` the row can be picked to be compared.
+    """
+    cells = [cell(column, row, view=view) for column in columns]
+    html: str = _row_macro()(row, cells, evidence_query, title(row), has_picks)
     return html
 
 
@@ -141,13 +154,21 @@ def _metric_cell(metric: Metric, row: Row, view: View) -> Cell:
     text = words.number(value, metric.decimals)
     if row.offer.is_floor and metric.nature == "price":
         text = f"\N{GREATER-THAN OR EQUAL TO} {text}"
-    if metric.key == "usd_per_gpu_hour":
+    if metric.numerator in _PRINTED:
         return Cell("price", text, raw=words.exact(value), href=words.safe_url(row.offer.source_url))
     return Cell("number", text, raw=words.exact(value))
 
 
+_PRINTED: Final = (METRICS["usd_per_gpu_hour"].numerator, METRICS["usd_per_instance_hour"].numerator)
+"""What a price that stands on the provider's page is worked out from: its cell links there."""
+
+
 class Heading(NamedTuple):
-    """One column's heading: its words, its unit, what it means, the link that sorts by it."""
+    """One column's heading: its words, its unit, what it means, the link that sorts by it.
+
+    `place` is its place among several columns sorted by, 0 where there is but one or it is none of them.
+    `add_href` sorts by it after the columns sorted by now. `where` is the condition on it, `hint` an example.
+    """
 
     key: str
     label: str
@@ -156,15 +177,20 @@ class Heading(NamedTuple):
     numeric: bool
     nature: str
     aria_sort: str
+    place: int
     href: str
+    add_href: str
+    where: str
+    hint: str
 
 
-def headings_html(query: OfferQuery, *, rest: str) -> Markup:
-    """Return the headings of the chosen columns with their sort links.
+def headings_html(query: OfferQuery, units: Units, *, rest: str) -> Markup:
+    """Return the headings of the chosen columns with their sort links, and the conditions below them.
 
     `rest` is the query string of what the links keep: all but order and page.
     """
-    html = _headings_html(query.columns, query.sort, query.precision, query.weights_gb)
+    where = tuple((condition.column, condition.text) for condition in query.where)
+    html = _headings_html(_Head(query.columns, query.sort, query.precision, query.weights_gb, units, where))
     if rest:
         return html.replace(_REST, escape(rest))
     return html.replace(f"{_REST}&amp;", "").replace(f"?{_REST}", "")
@@ -174,42 +200,60 @@ _REST: Final = "@rest@"
 """Stands in sort links for the rest of a query, which never holds these characters in a link."""
 
 
+class _Head(NamedTuple):
+    """What headings depend on."""
+
+    columns: tuple[str, ...]
+    sort: str
+    precision: str
+    weights_gb: Decimal
+    units: Units
+    where: tuple[tuple[str, str], ...]
+
+
 @lru_cache(maxsize=256)
-def _headings_html(columns: tuple[str, ...], sort: str, precision: str, weights_gb: Decimal) -> Markup:
-    query = OfferQuery(columns=columns, sort=sort, precision=precision, weights_gb=weights_gb)
-    made = headings(query, rest=_REST)
+def _headings_html(head: _Head) -> Markup:
+    query = OfferQuery(
+        columns=head.columns, sort=head.sort, precision=head.precision, weights_gb=head.weights_gb
+    )
+    made = [_heading(key, query, head, rest=_REST) for key in head.columns]
     html = environment().get_template("_headings.html").render(headings=made)
     return Markup(html)  # noqa: S704 - a template's output
 
 
-def headings(query: OfferQuery, *, rest: str) -> list[Heading]:
-    """Return the headings of the chosen columns with their sort links; a second click turns the order.
+def _heading(key: str, query: OfferQuery, head: _Head, *, rest: str) -> Heading:
+    """Return a column's heading; a second click turns the order. `rest` is what its links keep."""
+    column = shown_column(key, head.units)
+    metric = column if isinstance(column, Metric) else None
+    numeric = metric is not None or (isinstance(column, Fact) and column.numeric)
+    order = dict(query.sort_keys)
+    first = f"-{key}" if metric and metric.better == "higher" else key
+    target = first if key not in order else key if order[key] else f"-{key}"
+    others = [part for part in query.sort.split(",") if part.removeprefix("-") != key]
+    priced = metric is not None and COLUMNS[key].unit.startswith("$")
+    return Heading(
+        key=key,
+        label=column.unit if priced else column.label,
+        unit=_small_print(column, query, priced=priced),
+        meaning=f"{metric.meaning} It is {NATURE[metric.nature]}." if metric else "",
+        numeric=numeric,
+        nature=metric.nature if metric and metric.nature in {"bound", "ratio"} else "",
+        aria_sort="none" if key not in order else "descending" if order[key] else "ascending",
+        place=list(order).index(key) + 1 if key in order and len(order) > 1 else 0,
+        href=_sort_href(target, rest=rest),
+        add_href=_sort_href(",".join([*others, target][-MAX_SORTS:]), rest=rest),
+        where=dict(head.where).get(key, ""),
+        hint=_HINTS[0] if metric else _HINTS[1] if numeric else _HINTS[2],
+    )
 
-    `rest` is the query string of what the links keep.
-    """
-    found = []
-    for key in query.columns:
-        column = COLUMNS[key]
-        metric = column if isinstance(column, Metric) else None
-        first = f"-{key}" if metric and metric.better == "higher" else key
-        sorted_by = query.sort_key == key
-        priced = metric is not None and metric.unit.startswith("$")
-        following = key if query.descending else f"-{key}"
-        target = following if sorted_by else first
-        pairs = [part for part in (rest, "" if target == DEFAULT_SORT else f"sort={target}") if part]
-        found.append(
-            Heading(
-                key=key,
-                label=metric.unit if priced and metric else column.label,
-                unit=_small_print(column, query, priced=priced),
-                meaning=f"{metric.meaning} It is {NATURE[metric.nature]}." if metric else "",
-                numeric=metric is not None or (isinstance(column, Fact) and column.numeric),
-                nature=metric.nature if metric and metric.nature in {"bound", "ratio"} else "",
-                aria_sort=("descending" if query.descending else "ascending") if sorted_by else "none",
-                href=f"/?{'&'.join(pairs)}" if pairs else "/",
-            )
-        )
-    return found
+
+_HINTS: Final = ("<2", "1..8", "!word")
+"""An example of a condition: on a figure, on another number, on words."""
+
+
+def _sort_href(sort: str, *, rest: str) -> str:
+    pairs = [part for part in (rest, "" if sort == DEFAULT_SORT else f"sort={quote_plus(sort)}") if part]
+    return f"/?{'&'.join(pairs)}" if pairs else "/"
 
 
 def _small_print(column: Fact | Metric, query: OfferQuery, *, priced: bool) -> str:

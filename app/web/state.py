@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, quote_plus
 
-from app.domain.query import OfferQuery, QueryError, Vocabulary, parse_query, query_pairs
+from app.domain.query import BOARD_FIELDS, OfferQuery, QueryError, Vocabulary, parse_query, query_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import date
 
     from starlette.requests import Request
 
@@ -46,11 +46,13 @@ def read_query(query_string: str, words: Vocabulary) -> OfferQuery:
     return parse_query(read_pairs(query_string), words)
 
 
-def asked_day(query_string: str, today: date) -> date | None:
-    """Return the day asked for, so that its board can be found before the rest is read."""
-    words = Vocabulary(gpus={}, variants={}, form_factors={}, providers={}, regions={}, today=today)
-    pairs = [pair for pair in read_pairs(query_string) if pair[0] == "as_of"]
-    return parse_query(pairs, words).as_of if pairs else None
+_APART: Final = re.compile(rf"(?:^|&)(?:{'|'.join(BOARD_FIELDS)}|[^=&]*%)")
+"""Finds one of these names, or one that is written with % escapes and so may be one of them."""
+
+
+def is_apart(query_string: str) -> bool:
+    """Tell whether a query string may ask for another board than the one of now."""
+    return _APART.search(query_string) is not None
 
 
 def query_string(query: OfferQuery, **changes: Any) -> str:
@@ -60,7 +62,13 @@ def query_string(query: OfferQuery, **changes: Any) -> str:
 
 def joined(pairs: Iterable[tuple[str, str]]) -> str:
     """Return pairs of names and values as the text of a query string."""
-    return "&".join([f"{name}={_quoted(value)}" for name, value in pairs])
+    return "&".join(
+        # A reader's own price is kept nowhere, and so not in this memory either.
+        [f"{name}={(quote_plus if name in _OWN else _quoted)(value)}" for name, value in pairs]
+    )
+
+
+_OWN: Final = frozenset({"quote", "own"})
 
 
 @lru_cache(maxsize=4096)  # nearly all values are names, which come again and again

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from app.domain.offers import PriceBasis, PricingModel, ServiceKind
-from app.domain.providers import VIA, load_providers
+from app.domain.providers import name_of
 from app.domain.rows import Flag
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ BASIS: Final = {
 }
 
 FLAG: Final = {
+    Flag.OWN: "yours",
     Flag.DEARER_PER_TBS: "dear per TB/s",
     Flag.DISPUTED_ORDER: "disputed",
     Flag.STALE: "stale",
@@ -77,10 +78,7 @@ def exact(value: Decimal) -> str:
 
 def provider_name(provider: str) -> str:
     """Return the provider's name as it writes it, or its id when the registry does not know it."""
-    own, _, aggregator = provider.partition(VIA)
-    facts = load_providers().get(own)
-    name = facts.name if facts else _OTHER_SOURCES.get(own, own)
-    return f"{name} via {aggregator}" if aggregator else name
+    return _OTHER_SOURCES.get(provider) or name_of(provider)
 
 
 def pricing(offer: Offer) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from app.domain.accelerators import load_catalogue
+from app.domain.accelerators import load_catalogue, with_other_figures
 from app.domain.board import build_board
 from app.domain.compare_query import CompareQuery, question_of
 from app.domain.doubts import Why
@@ -37,7 +37,8 @@ ARTICLE = {
 
 
 def paired(board: Any = BUNDLED, **query: Any) -> Pairing:
-    return pair_cards(board.rows, question_of(CompareQuery(**query), load_catalogue()))
+    catalogue = load_catalogue() if query.get("spec") != "alt" else with_other_figures(load_catalogue())
+    return pair_cards(board.rows, question_of(CompareQuery(**query), catalogue))
 
 
 def paired_of(*offers: Offer, **query: Any) -> Pairing:

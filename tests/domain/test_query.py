@@ -56,7 +56,7 @@ def test_the_default_query_has_an_empty_link() -> None:
 
 
 def test_every_field_has_a_parameter_of_its_name() -> None:
-    assert set(OfferQuery.__dataclass_fields__) == {*REPEATED, *SINGLE}
+    assert set(OfferQuery.__dataclass_fields__) == {*REPEATED, *SINGLE, "where"}
 
 
 def test_links_list_fields_in_one_order_whatever_order_they_were_asked_in() -> None:

@@ -106,7 +106,7 @@ def test_a_form_leads_to_the_short_address(day: TestClient) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/compare")
     answer = day.get("/compare?gpu=h100-sxm&gpu=b200-sxm&metric=usd_per_pflop_hour&spec=alt&as_of=")
     assert answer.headers["location"] == (
-        "/compare?gpu=h100-sxm&gpu=b200-sxm&metric=usd_per_pflop_hour&spec=alt"
+        "/compare?gpu=h100-sxm&gpu=b200-sxm&spec=alt&metric=usd_per_pflop_hour"
     )
 
 
@@ -121,7 +121,7 @@ REFUSED = {
     "gpu=h100-sx&gpu=h200-sxm": ("gpu", "h100-sx", "did you mean"),
     "metric=tdp_w": ("metric", "tdp_w", "use one of usd_per_gpu_hour"),
     "metric=ops_per_byte": ("metric", "ops_per_byte", "use one of"),
-    "spec=other": ("spec", "other", "use one of main, alt"),
+    "spec=other": ("spec", "other", "use one of alt, main"),
     "spec=alt&spec=main": ("spec", "main", "give it once"),
     "baseline=h100-pcie": ("baseline", "h100-pcie", "use one of the compared cards"),
     "pricing=xyz": ("pricing", "xyz", "use one of on_demand"),

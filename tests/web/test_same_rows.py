@@ -191,8 +191,8 @@ def test_an_export_says_what_the_page_says(served: Market) -> None:
 def test_the_market_shows_every_warning(served: Market) -> None:
     stored = market.shown_at(market.NOW, served.ids)
     shown = {flag for each in stored for flag in plain.flags(each, stored, instant=market.NOW)}
-    # Rates and aggregators have tests of their own: test_rates_shown.py.
-    assert shown == set(FLAG_MEANINGS) - {"converted", "aggregator"}
+    # Rates and aggregators have tests of their own in test_rates_shown.py, the reader's own in test_own.py.
+    assert shown == set(FLAG_MEANINGS) - {"converted", "aggregator", "own"}
     lines = read_csv(get(served.client, "/offers.csv?gpu=rubin"))
     lines += read_csv(get(served.client, "/offers.csv"))
     assert {flag for line in lines for flag in line["flags"].split()} == shown
