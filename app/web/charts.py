@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 INK: Final = "#000000"
 """Black, in place of which the browser takes the colour of its text: nearly white on dark."""
 
-COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK)
-"""Okabe and Ito (2008), Color Universal Design, for the colour-blind too. Yellow is too pale on white."""
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7E6543", "#8E79FB", INK)
+"""Four of Okabe and Ito (2008), Color Universal Design, and two that are not as pale as its others.
+
+Each has a contrast of 3 with the ground of either scheme, and the colour-blind tell any two apart.
+"""
 
 SYMBOLS: Final = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star", "triangle-down")
+PATTERNS: Final = ("", "/", "\\", ".", "x", "-", "|")
+"""What fills a bar: another pattern for each colour."""
 DASHES: Final = ("solid", "dash", "longdash", "dashdot")
 WHAT: Final = {"price": "", "min": "lowest", "median": "median", "max": "highest"}
 
@@ -263,7 +268,7 @@ def bars_figure(cards: Mapping[str, Mapping[str, float]], providers: Sequence[st
             "hovertemplate": f"%{{y}}: %{{x:.3f}} {unit}<extra>{_plain(name)}</extra>",
         }
         for (name, values), (colour, _, _), pattern in zip(
-            cards.items(), styles(len(cards)), cycle(("", "/", "\\", ".", "x")), strict=False
+            cards.items(), styles(len(cards)), cycle(PATTERNS), strict=False
         )
     ]
     order = {
