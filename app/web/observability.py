@@ -100,7 +100,7 @@ def route_of(scope: Scope) -> str:
         return mounted
     path = str(scope["path"]).removeprefix(outer)
     for name, value in scope["path_params"].items():
-        head, _, tail = path.rpartition(str(value))
+        head, _, tail = path.rpartition(str(value)) if str(value) else (path, "", "")
         path = f"{head}{{{name}}}{tail}"
     return path
 
