@@ -13,16 +13,31 @@ document.addEventListener("htmx:before:request", (event) => {
 
 document.addEventListener("htmx:after:swap", () => {
   for (const row of document.querySelectorAll("tr.evidence")) mark(row.previousElementSibling, true);
+  count_picks();
+  offer_views();
 });
+
+// With Shift a heading sorts after what is sorted by already: the same click, to its other address.
+document.addEventListener(
+  "click",
+  (event) => {
+    const link = event.shiftKey ? event.target.closest("thead a[data-add]") : null;
+    if (!link) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    link.setAttribute("hx-get", link.dataset.add);
+    link.href = link.dataset.add;
+    link.click();
+  },
+  true,
+);
 
 document.addEventListener("click", (event) => {
   if (event.target.matches("button.close")) close_evidence(event.target.closest("tr.evidence"));
+  if (event.target.matches("button.copy-row")) copy(event.target, row_text(event.target));
   if (event.target.matches("a.copy") && navigator.clipboard) {
     event.preventDefault();
-    navigator.clipboard.writeText(event.target.href).then(() => {
-      event.target.classList.add("copied");
-      setTimeout(() => event.target.classList.remove("copied"), 2000);
-    });
+    copy(event.target, event.target.href);
   }
   // A menu closes when something else is used.
   for (const menu of document.querySelectorAll("details.menu[open]")) {
@@ -39,6 +54,27 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// The conditions stand in the table, outside the form that they belong to.
+document.addEventListener("change", (event) => {
+  if (event.target.matches(".where input")) event.target.form.requestSubmit();
+  if (event.target.matches('input[form="picks"]')) count_picks();
+});
+
+function copy(button, text) {
+  navigator.clipboard?.writeText(text).then(() => {
+    button.classList.add("copied");
+    setTimeout(() => button.classList.remove("copied"), 2000);
+  });
+}
+
+// Two lines that a spreadsheet takes: the headings, and the cells of the row above the evidence.
+function row_text(button) {
+  const row = button.closest("tr.evidence").previousElementSibling;
+  const heads = row.closest("table").querySelectorAll("thead tr:first-child th:not(.open)");
+  const words = (cells) => [...cells].map((cell) => cell.innerText.replace(/\s+/g, " ").trim()).join("\t");
+  return `${words(heads)}\n${words(row.querySelectorAll("td:not(.open)"))}`;
+}
+
 function mark(row, open) {
   const link = row?.querySelector("td.open a");
   if (!link) return;
@@ -52,3 +88,64 @@ function close_evidence(row) {
   row.remove();
   opener?.querySelector("td.open a")?.focus();
 }
+
+// How many cards are ticked; a comparison takes at least two.
+function count_picks() {
+  const button = document.querySelector("#picks button");
+  if (!button) return;
+  const ticked = document.querySelectorAll('input[form="picks"]:checked');
+  const cards = new Set([...ticked].map((box) => box.value)).size;
+  button.textContent = cards ? `Compare ${cards} ticked card${cards > 1 ? "s" : ""}` : "Compare the ticked cards";
+}
+
+// Saved views are links with a name. They stay in this browser.
+const VIEWS = "inferprice-views";
+
+function saved_views() {
+  try {
+    const found = JSON.parse(localStorage.getItem(VIEWS) ?? "[]");
+    return found.filter((view) => typeof view.name === "string" && /^\/(\?|$)/.test(view.href));
+  } catch {
+    return [];
+  }
+}
+
+function keep_views(views) {
+  localStorage.setItem(VIEWS, JSON.stringify(views));
+  show_views();
+}
+
+function element(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function offer_views() {
+  const tools = document.querySelector(".tools");
+  if (!tools || document.getElementById("menu-views")) return;
+  const name = element("input", { type: "text", name: "view", maxLength: 60, required: true, placeholder: "name of this view", ariaLabel: "Name of this view" });
+  const form = element("form", {}, name, element("button", { type: "submit", textContent: "Save" }));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const view = { name: name.value.trim(), href: `/${location.search}` };
+    if (view.name) keep_views([...saved_views().filter((each) => each.name !== view.name), view]);
+    name.value = "";
+  });
+  const list = element("div", { className: "list views" }, element("ul", {}), form);
+  const menu = element("details", { className: "menu", id: "menu-views" }, element("summary", { textContent: "Views" }), list);
+  tools.append(menu);
+  show_views();
+}
+
+function show_views() {
+  const items = saved_views().map((view) => {
+    const forget = element("button", { type: "button", textContent: "\u00d7", ariaLabel: `Forget ${view.name}` });
+    forget.addEventListener("click", () => keep_views(saved_views().filter((each) => each.name !== view.name)));
+    return element("li", {}, element("a", { href: view.href, textContent: view.name }), forget);
+  });
+  document.querySelector("#menu-views ul")?.replaceChildren(...items);
+}
+
+offer_views();
+count_picks();

@@ -40,7 +40,7 @@ def _quote(quote: Quote, query: OfferQuery) -> OwnFigure:
     return OwnFigure(
         name=quote.name,
         accelerator=quote.accelerator,
-        usd_per_gpu_hour=words.exact(quote.usd_per_gpu_hour),
+        usd_per_gpu_hour=words.money(quote.usd_per_gpu_hour),
         terms=quote.terms,
         working="",
         without_href=link("/", query, quote=others),
@@ -52,7 +52,7 @@ def _hardware(own: OwnHardware, query: OfferQuery) -> OwnFigure:
     return OwnFigure(
         name=own.name,
         accelerator=own.accelerator,
-        usd_per_gpu_hour=words.exact(usd_per_gpu_hour(own)),
+        usd_per_gpu_hour=words.money(usd_per_gpu_hour(own)),
         terms="",
         working=own_arithmetic(own),
         without_href=link("/", query, own=others),

@@ -76,6 +76,12 @@ def exact(value: Decimal) -> str:
     return short if len(short) <= 17 else repr(float(value))  # noqa: PLR2004 - the digits of a double
 
 
+def money(value: Decimal) -> str:
+    """Return an amount with at least the two decimals that money is written with, and no more than it has."""
+    text = exact(value)
+    return f"{value:.2f}" if len(text.partition(".")[2]) < 2 else text  # noqa: PLR2004 - cents
+
+
 def provider_name(provider: str) -> str:
     """Return the provider's name as it writes it, or its id when the registry does not know it."""
     return _OTHER_SOURCES.get(provider) or name_of(provider)
