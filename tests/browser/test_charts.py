@@ -1,11 +1,17 @@
 """Charts in a real browser: drawn under our policy, still in place, a picture away, never in the cloud."""
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from app.web.main import create_app
+from benchmarks.made_history import CARD, DAYS, SERIES, fill_history
 from tests.browser.conftest import ContextOf, Visit, open_context, scrolls_sideways, visiting
+from tests.web.conftest import settings_for
+from tests.web.server import listening
 
 PAGES = (
     "/history?gpu=h100-sxm",
@@ -119,3 +125,43 @@ def test_choose_a_history_with_the_form(plain_visit: Visit) -> None:
     page.get_by_role("button", name="Show").click()
     assert plain_visit.path() == "/history?gpu=b200-sxm&metric=usd_per_tbs_hour&from=2026-11-10"
     expect(page.locator("h1")).to_have_text("B200 SXM 180 GB: bandwidth price over time")
+
+
+WATCH = """
+    addEventListener("DOMContentLoaded", () => {
+        const place = document.querySelector("[data-figure]");
+        new MutationObserver(() => requestAnimationFrame(() => {
+            const all = performance.getEntriesByType("resource");
+            const got = all.find(each => each.name.includes("/figures/"));
+            window.drawn_in_ms = performance.now() - got.responseEnd;
+        })).observe(place, { attributeFilter: ["data-drawn"] });
+    });
+"""
+
+
+def test_a_long_history_of_many_lines_is_drawn_whole(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """400 days of 50 lines that turn every day, but for their gaps; how long it took is printed."""
+    url = fill_history(tmp_path / "history.db")
+    with listening(create_app(settings_for(url))) as address:
+        context = open_context(browser, 1280)
+        context.add_init_script(WATCH)
+        with visiting(context, address) as visited:
+            drawn(visited, f"/history?gpu={CARD}")
+            visited.page.wait_for_function("window.drawn_in_ms > 0")
+            took_ms = visited.page.evaluate("window.drawn_in_ms")
+            lines = visited.page.locator("[data-figure] .scatterlayer .trace")
+            expect(lines).to_have_count(SERIES)
+            points, parts = visited.page.evaluate(
+                """() => {
+                    const traces = document.querySelector("[data-figure]").data;
+                    const count = found => traces.reduce((sum, trace) => sum + found(trace.x), 0);
+                    return [count(x => x.length), count(x => 1 + x.filter(each => each === null).length)];
+                }"""
+            )
+            assert visited.page.locator("[data-figure] .lines path").count() == parts > SERIES * 5
+        context.close()
+    said = f"{DAYS} days, {SERIES} lines, {points:,} points: drawn {took_ms:.0f} ms after the answer"
+    with capsys.disabled():
+        sys.stdout.write(f"\n{said}\n")

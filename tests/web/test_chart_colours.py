@@ -84,7 +84,7 @@ def test_any_two_colours_are_told_apart(eye: str, scheme: str) -> None:
 
 
 def test_no_colour_stands_alone() -> None:
-    """Series of one colour differ in their symbol, those of one symbol in their colour; bars have patterns."""
+    """Series of one colour differ in symbol, those of one symbol in colour; each bar has its pattern."""
     found = styles(len(COLOURS) * len(SYMBOLS))
     assert len({(colour, symbol) for colour, symbol, _ in found}) == len(found)
     for one, other in combinations(styles(len(COLOURS)), 2):
