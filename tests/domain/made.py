@@ -10,7 +10,9 @@ from app.domain.accelerators import PRECISIONS, load_catalogue
 from app.domain.columns import COLUMNS
 from app.domain.listing import NextPrice, StoredOffer
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind, usd_micros_per_gpu_hour
-from app.domain.query import OfferQuery, Vocabulary, make_vocabulary
+from app.domain.query import WHERE, OfferQuery, Vocabulary, make_vocabulary, parse_query
+from app.domain.shown import PERIODS
+from tests.domain.plain import CONDITIONS
 from tests.make import make_offer
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -123,7 +125,10 @@ def at_least_one(values: tuple[Any, ...], *, most: int) -> st.SearchStrategy[tup
 
 
 def in_order(query: OfferQuery) -> OfferQuery:
-    """Give the same query with its two sizes in an order that may be asked."""
+    """Give the same query as it may be asked: conditions read, its two sizes in order."""
+    pairs = [(f"{WHERE}{column}", text) for column, text in query.where]  # type: ignore[misc]  # drawn as texts
+    pairs += [("period", query.period), ("per", query.per)]
+    query = query.replace(where=parse_query(pairs, VOCABULARY).where)
     low, high = query.min_gpus, query.max_gpus
     if low is None or high is None or low <= high:
         return query
@@ -155,9 +160,20 @@ def queries(
         weights_gb=st.sampled_from((Decimal(70), Decimal("0.001"), Decimal("13.5"), Decimal(1_000_000))),
         baseline=st.sampled_from((None, *CARDS)),
         as_of=st.sampled_from(days),
-        sort=st.sampled_from(tuple(sign + key for key in COLUMNS for sign in ("", "-"))),
+        where=some(CONDITIONS, most=2),
+        period=st.sampled_from(("hour", "hour", *PERIODS)),
+        per=st.sampled_from(("gpu", "gpu", "instance")),
+        sort=sorts(),
         columns=st.just(OfferQuery().columns) | at_least_one(tuple(COLUMNS), most=6),
         q=st.sampled_from(("", "", "", "h100", "H100 sxm", "secure acme", "nothing like it", "%_")),
         page=st.sampled_from((1, 1, 1, 2, 3)),
         per_page=st.sampled_from(tuple(n for n in (100, 1, 3, 10, 1000) if n <= most_per_page)),
     ).map(in_order)
+
+
+def sorts() -> st.SearchStrategy[str]:
+    """Draw one to three columns to sort by, each either way."""
+    columns = st.lists(st.sampled_from(tuple(COLUMNS)), min_size=1, max_size=3, unique=True)
+    return columns.flatmap(
+        lambda names: st.tuples(*(st.sampled_from((name, f"-{name}")) for name in names)).map(",".join)
+    )

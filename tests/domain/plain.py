@@ -302,9 +302,55 @@ def facet_values(offer: Offer) -> dict[str, object]:
     }
 
 
+def conditions(query: OfferQuery, *, baselines: dict[PairOf, Fraction]) -> list[Callable[[Offer], bool]]:
+    """Each condition of `CONDITIONS`, written out: by the figures as they show, an unknown one never."""
+
+    def shown(offer: Offer, name: str) -> Fraction | None:
+        """A price as it shows: for the period, of a GPU or an instance, rounded half up to its decimals."""
+        if name == "usd_per_gpu_hour" and query.per == "instance":
+            name = "usd_per_instance_hour"
+        usd = figures(offer, query, baselines=baselines)[name]
+        hours, fewer = {"hour": (1, 0), "day": (24, 0), "month": (730, 2), "year": (8760, 3)}[query.period]
+        if usd is None:
+            return None
+        step = 10 ** max(0, {"usd_per_tbs_hour": 3}.get(name, 2) - fewer)
+        return Fraction(int(usd * hours * step + Fraction(1, 2)), step)
+
+    def price_above_2(offer: Offer) -> bool:
+        usd = shown(offer, "usd_per_gpu_hour")
+        return usd is not None and usd > 2
+
+    def tbs_below(offer: Offer) -> bool:
+        usd = shown(offer, "usd_per_tbs_hour")
+        return usd is not None and usd <= Fraction("1.2")
+
+    written: dict[tuple[str, str], Callable[[Offer], bool]] = {
+        CONDITIONS[0]: price_above_2,
+        CONDITIONS[1]: tbs_below,
+        CONDITIONS[2]: lambda offer: 2 <= offer.gpu_count <= 8,
+        CONDITIONS[3]: lambda offer: card_of(offer) is None,
+        CONDITIONS[4]: lambda offer: offer.pricing_model.value != "spot",
+        CONDITIONS[5]: lambda offer: bool(card_of(offer)) and "h100" in str(offer.accelerator),
+    }
+    return [written[condition.column, condition.text] for condition in query.where]
+
+
+CONDITIONS = (
+    ("usd_per_gpu_hour", ">2"),
+    ("usd_per_tbs_hour", "<=1.2"),
+    ("gpu_count", "2..8"),
+    ("memory_bandwidth_tb_s", "unknown"),
+    ("pricing_model", "!spot"),
+    ("accelerator", "H100"),
+)
+"""The conditions that queries are drawn with, as a link spells them."""
+
+
 def count_facets(everything: Sequence[StoredOffer], query: OfferQuery) -> dict[str, dict[object, int]]:
     """How many rows each choice would give with all the other filters as they are."""
-    tests = filters(query)
+    tests: dict[str, Callable[[Offer], bool]] = {**filters(query)}
+    baselines = baseline_prices([each.offer for each in everything], query.baseline)
+    tests |= {f"where {number}": one for number, one in enumerate(conditions(query, baselines=baselines))}
     counts: dict[str, dict[object, int]] = {}
     for facet in FACETS:
         own = "gpu" if facet in {"family", "variant"} else facet
@@ -318,22 +364,31 @@ def count_facets(everything: Sequence[StoredOffer], query: OfferQuery) -> dict[s
 
 def answer(everything: Sequence[StoredOffer], query: OfferQuery, *, instant: datetime) -> Answer:
     """Answer a query: every matching row in order, unknown last both ways, equal ones in the usual order."""
-    tests = filters(query)
-    matching = [each for each in everything if all(holds(each.offer) for holds in tests.values())]
-    matching.sort(key=usual_order)
     baselines = baseline_prices([each.offer for each in everything], query.baseline)
-    key = query.sort.removeprefix("-")
+    tests = [*filters(query).values(), *conditions(query, baselines=baselines)]
+    matching = [each for each in everything if all(holds(each.offer) for holds in tests)]
+    matching.sort(key=usual_order)
+    for part in reversed(query.sort.split(",")):
+        key = part.removeprefix("-")
+        if key == "usd_per_gpu_hour" and query.per == "instance":
+            key = "usd_per_instance_hour"
+        values: dict[int, object] = {}
+        for each in matching:
+            known = figures(each.offer, query, baselines=baselines)
+            values[each.offer_id] = (
+                known[key] if key in known else facts(each, everything, instant=instant)[key]
+            )
+        matching = by_value(matching, values, descending=part.startswith("-"))
+    return Answer(tuple(each.offer_id for each in matching), count_facets(everything, query))
 
-    def value(each: StoredOffer) -> object:
-        known = figures(each.offer, query, baselines=baselines)
-        return known[key] if key in known else facts(each, everything, instant=instant)[key]
 
-    values = {each.offer_id: value(each) for each in matching}
-    known = [each for each in matching if values[each.offer_id] is not None]
-    unknown = [each for each in matching if values[each.offer_id] is None]
+def by_value(
+    rows: Sequence[StoredOffer], values: dict[int, object], *, descending: bool
+) -> list[StoredOffer]:
+    """Rows by value, unknown last, equal ones in the order they come in."""
     groups: dict[object, list[StoredOffer]] = {}
-    for each in known:
+    for each in rows:
         groups.setdefault(values[each.offer_id], []).append(each)
-    ordered = sorted(groups, reverse=query.sort.startswith("-"))  # type: ignore[type-var]  # one kind a column
-    ids = [each.offer_id for group in ordered for each in groups[group]] + [each.offer_id for each in unknown]
-    return Answer(tuple(ids), count_facets(everything, query))
+    unknown = groups.pop(None, [])
+    ordered = sorted(groups, reverse=descending)  # type: ignore[type-var]  # one kind a column
+    return [each for group in ordered for each in groups[group]] + unknown
