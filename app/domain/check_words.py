@@ -31,11 +31,15 @@ HOLDING: Final[Mapping[str, str]] = MappingProxyType(
         "names_another_gpu": "An offer's own words name another GPU than the one it was taken for.",
         "duplicate_offer": "One thing is offered twice, with nothing to tell both apart.",
         "total_does_not_grow": "More GPUs of one kind cost no more in all.",
-        "one_price_for_many": "GPUs of several families cost exactly one and the same round price.",
+        "one_price_for_many": (
+            "GPUs of more than 3 families cost exactly one and the same price, a multiple of 0.10 dollars."
+        ),
         "price_moved": "A list price moved by more than 40% since the last good run.",
-        "most_prices_moved": "At least 50% of a list's prices moved in one run.",
-        "market_moved": "The prices of a marketplace moved as a whole.",
-        "median_moved": "The median price of an accelerator on a marketplace moved by more than 40%.",
+        "most_prices_moved": "More than 50% of a list's prices, and at least 4 of them, moved in one run.",
+        "market_moved": "The prices of a marketplace moved as a whole, by more than 40% in the middle.",
+        "median_moved": (
+            "Of at least 5 offers of an accelerator on a marketplace, the median moved by more than 40%."
+        ),
         "offers_gone": (
             "At least 20% of the offers of the last good run are gone; of a marketplace's, at least 50%."
         ),

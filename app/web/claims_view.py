@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 HOLDS: Final = {True: "holds", False: "does not hold", None: "cannot be told"}
 """What a claim is on a day."""
 
+KIND: Final = {True: "holds", False: "broken", None: "unknown"}
+"""The same as a word for programs and style sheets."""
+
 WAS: Final = {True: "held", False: "did not hold", None: "could not be told"}
 """What a claim was from a day on."""
 
@@ -132,7 +135,7 @@ def _claim(each: Judged, looked: Looked, past: date | None) -> ClaimView:
         id=each.claim.id,
         sentence=each.claim.sentence,
         source=each.claim.source,
-        kind={True: "holds", False: "broken", None: "unknown"}[verdict.holds],
+        kind=KIND[verdict.holds],
         standing=HOLDS[verdict.holds],
         since=_since(each, looked),
         decided=decided(verdict.decider) if verdict.decider else "",

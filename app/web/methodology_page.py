@@ -22,13 +22,14 @@ from app.domain.query import SPECS
 from app.domain.rates import LONGEST_USE
 from app.domain.rows import FLAG_MEANINGS
 from app.store.records import Outcome, State
-from app.web import changes_words, compare_words, words
+from app.web import changes_words, charts, compare_words, words
 from app.web.answers import etag, not_modified, respond
-from app.web.claims_view import condition, part_link
+from app.web.claims_view import HOLDS, KIND, condition, part_link
 from app.web.kept import base_of, csv_of_objects, json_of, page_of, take_nothing
-from app.web.provider_page import STATE
+from app.web.provider_page import KIND_MEANINGS, STATE
 from app.web.render import NATURE
 from app.web.source_status import FRESHNESS, OUTCOME
+from scrapers.reading import NOT_SOLD_WORDS, NoPrice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,24 @@ if TYPE_CHECKING:
 
     from app.domain.claims import Claim, Part
     from app.web.answers import Answer
+
+CLAIM_MEANINGS: Final = {
+    True: "all of its conditions hold",
+    False: "a condition does not hold",
+    None: "no provider tells whether a condition holds, and no other is wrong",
+}
+
+LINE_MEANINGS: Final = {
+    "price": "the offer that stands for a provider",
+    "min": "the lowest price of a marketplace",
+    "median": "the median price of a marketplace",
+    "max": "the highest price of a marketplace",
+}
+
+NO_PRICE_MEANINGS: Final = {
+    NoPrice.NOT_SOLD: f"it holds {', '.join(NOT_SOLD_WORDS)}: the thing is not sold, and makes no offer",
+    NoPrice.CONTACT: "sold on request only: noted, and makes no offer",
+}
 
 LEVEL_MEANINGS: Final = {
     Level.INFO: "worth knowing; the run is published",
@@ -255,6 +274,18 @@ def _sections() -> tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...]
             "doubts",
             "Why an order is in doubt",
             tuple((key.value, compare_words.DOUBT[key], WHY_MEANINGS[key]) for key in Why),
+        ),
+        (
+            "claim_states",
+            "What a claim can be",
+            tuple((KIND[key], HOLDS[key], CLAIM_MEANINGS[key]) for key in HOLDS),
+        ),
+        ("lines", "Lines of a history", tuple((key, key, LINE_MEANINGS[key]) for key in charts.WHAT)),
+        ("provider_kinds", "Whose prices", tuple((key, key, text) for key, text in KIND_MEANINGS.items())),
+        (
+            "no_price",
+            "A price cell without a price",
+            tuple((key.value, key.value, NO_PRICE_MEANINGS[key]) for key in NoPrice),
         ),
         ("spec", "Which published figures", tuple((key, key, SPEC_MEANINGS[key]) for key in SPECS)),
         ("natures", "What a figure is", tuple((key, key, NATURE[key]) for key in NATURE)),

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.domain.cadence import minute_of_day, times_a_day
 from app.domain.columns import COLUMNS, DEFAULT_COLUMNS, export_columns
 from app.domain.metrics import Metric
-from app.domain.providers import MARKETPLACE
+from app.domain.providers import LIST_PRICE, MARKETPLACE
 from app.domain.query import OfferQuery
 from app.store import history as store
 from app.store import runs
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 60
 MOST_RUNS: Final = 40
 MOST_QUARANTINES: Final = 20
+
+KIND_MEANINGS: Final = {LIST_PRICE: "its own list prices", MARKETPLACE: "a marketplace of many sellers"}
 
 STATE: Final = {
     "held": "waits for a decision",
@@ -215,9 +217,7 @@ def _provider_page(shared: Shared, served: Served, source: SourceStatus) -> Prov
         source=source,
         json_href=f"/providers/{quote(source.provider, safe='')}.json",
         csv_href=f"/providers/{quote(source.provider, safe='')}.csv",
-        kind="a marketplace of many sellers"
-        if facts and facts.kind == MARKETPLACE
-        else "its own list prices",
+        kind=KIND_MEANINGS[facts.kind if facts else LIST_PRICE],
         read_at=_read_at(source.provider),
         addresses=tuple(dict.fromkeys(each.url for each in scraper.requests)) if scraper else (),
         min_offers=scraper.expect.min_offers if scraper else None,
