@@ -11,6 +11,19 @@ document.addEventListener("htmx:before:request", (event) => {
   }
 });
 
+// At the first and last page the link that was pressed is none any more: the other one gets its place.
+let turned = null;
+
+document.addEventListener("htmx:before:swap", () => {
+  turned = document.activeElement.closest(".pager a")?.rel ?? null;
+});
+
+document.addEventListener("htmx:after:swap", () => {
+  if (!turned) return;
+  (document.querySelector(`.pager a[rel="${turned}"]`) ?? document.querySelector(".pager a"))?.focus();
+  turned = null;
+});
+
 document.addEventListener("htmx:after:swap", () => {
   for (const row of document.querySelectorAll("tr.evidence")) mark(row.previousElementSibling, true);
   count_picks();
@@ -27,7 +40,7 @@ document.addEventListener(
     event.stopImmediatePropagation();
     link.setAttribute("hx-get", link.dataset.add);
     link.href = link.dataset.add;
-    link.click();
+    link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
   },
   true,
 );
@@ -70,7 +83,7 @@ function copy(button, text) {
 // Two lines that a spreadsheet takes: the headings, and the cells of the row above the evidence.
 function row_text(button) {
   const row = button.closest("tr.evidence").previousElementSibling;
-  const heads = row.closest("table").querySelectorAll("thead tr:first-child th:not(.open)");
+  const heads = row.closest("table").querySelectorAll(":scope > thead > tr:first-child > th:not(.open)");
   const words = (cells) => [...cells].map((cell) => cell.innerText.replace(/\s+/g, " ").trim()).join("\t");
   return `${words(heads)}\n${words(row.querySelectorAll("td:not(.open)"))}`;
 }
