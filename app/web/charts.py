@@ -6,6 +6,7 @@ from decimal import Decimal
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
+from app.domain.accelerators import other_figures
 from app.domain.roofline import attainable_tflops, ridge_point
 from app.web import words
 
@@ -181,17 +182,27 @@ def _moment(moment: datetime) -> str:
 
 
 def roofline_figure(card: Accelerator) -> Figure:
-    """Return the roofline of a card with its ridge points: one line for the precisions of one rate."""
+    """Return the roofline of a card with its ridge points: one line for the precisions of one rate.
+
+    Dotted is the same with the other published bandwidth, where there is one.
+    """
     by_ridge: dict[Decimal, list[str]] = {}
     for name in card.dense_tflops:
         ridge = ridge_point(card, name)
         if ridge is not None:
             by_ridge.setdefault(ridge, []).append(name)
     far = max(by_ridge, default=Decimal(1)) * 8
+    looks = styles(len(by_ridge))
     traces = [
         _roof(card, names, ridge=ridge, far=far, style=style)
-        for (ridge, names), style in zip(by_ridge.items(), styles(len(by_ridge)), strict=True)
+        for (ridge, names), style in zip(by_ridge.items(), looks, strict=True)
     ]
+    other = other_figures(card)
+    if other is not None:
+        for names, (colour, symbol, _) in zip(by_ridge.values(), looks, strict=True):
+            ridge = ridge_point(other, names[0]) or far
+            traces.append(_roof(other, names, ridge=ridge, far=far, style=(colour, f"{symbol}-open", "dot")))
+            traces[-1]["name"] += f" with {other.bandwidth_tb_s} TB/s"
     axes = (log_axis("operations per byte"), log_axis("dense TFLOPS, at most"))
     return {"data": traces, "layout": layout(*axes, showlegend=True)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -15,6 +16,7 @@ from app.domain.query import OfferQuery
 from app.web import charts, words
 from app.web.boards import last_second_of
 from app.web.history_query import (
+    DAYS,
     PRICED,
     History,
     HistoryQuery,
@@ -53,6 +55,18 @@ COLUMNS: Final = (
 )
 
 
+RANGES: Final = (30, 90, DAYS)
+"""Days from today back that one link each shows."""
+
+
+class Choice(NamedTuple):
+    """A link that changes one part of the query."""
+
+    label: str
+    href: str
+    chosen: bool
+
+
 class HistoryLine(NamedTuple):
     """One stretch of a line as the table shows it."""
 
@@ -82,6 +96,9 @@ class HistoryPage:
     lines: tuple[HistoryLine, ...]
     left_out: int
     notices: tuple[str, ...]
+    ranges: tuple[Choice, ...]
+    spec_label: str
+    spec_href: str
     today: str
     precisions: tuple[str, ...]
     pricings: tuple[tuple[str, str], ...]
@@ -167,6 +184,9 @@ def history_page(served: Served, found: History) -> HistoryPage:
         lines=tuple(table_lines(found, most=MOST_LINES)),
         left_out=max(0, stretches - MOST_LINES),
         notices=tuple(_notices(found)),
+        ranges=tuple(_ranges(served, query)),
+        spec_label=_spec_label(found),
+        spec_href=history_link("/history", query, spec="alt" if query.spec == "main" else "main"),
         today=served.words.today.isoformat(),
         precisions=PRECISIONS,
         pricings=tuple((each.value, words.PRICING[each]) for each in PricingModel),
@@ -179,7 +199,33 @@ def history_page(served: Served, found: History) -> HistoryPage:
     )
 
 
+def _ranges(served: Served, query: HistoryQuery) -> Iterator[Choice]:
+    """Yield links to the last days, and to all from the first with a price."""
+    starts = {
+        f"{days} days": None if days == DAYS else served.words.today - timedelta(days=days) for days in RANGES
+    }
+    if served.first_day and served.first_day < served.words.today - timedelta(days=DAYS):
+        starts[f"all since {served.first_day}"] = served.first_day
+    for label, start in starts.items():
+        href = history_link("/history", query, start=start, end=None)
+        yield Choice(label, href, chosen=query.end is None and query.start == start)
+
+
+def _spec_label(found: History) -> str:
+    """Return what a link to the other published bandwidth says; empty where it would change nothing."""
+    if found.other_card is None:
+        return ""
+    return f"Work it out with {words.exact(found.other_card.bandwidth_tb_s)} TB/s, which is published too"
+
+
 def _notices(found: History) -> Iterator[str]:
+    if found.query.spec == "alt" and found.other_card is not None:
+        yield (
+            f"Worked out with the other published bandwidth, {words.exact(found.card.bandwidth_tb_s)} TB/s, "
+            f"not the {words.exact(found.other_card.bandwidth_tb_s)} TB/s of all other pages."
+        )
+    elif found.query.spec == "alt":
+        yield f"This figure of the {found.card.name} is the same with any published bandwidth."
     if found.other_currency:
         who = ", ".join(words.provider_name(each) for each in found.other_currency)
         yield f"Prices in another currency than dollars are left out: {who}."
@@ -245,6 +291,8 @@ def history_document(found: History) -> dict[str, Any]:
         "gpu": query.gpu,
         "metric": query.metric,
         "unit": unit_of(found),
+        "spec": query.spec,
+        "bandwidth_tb_s": float(found.card.bandwidth_tb_s),
         "pricing": query.pricing,
         "service": list(query.service),
         "from": found.first.isoformat(),

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.domain.accelerators import other_figures
 from app.domain.cadence import DAILY, MISSED_TO_STALE, read_every
 from app.domain.history import FOR_EVER, Known, figure_of_price, lines_of, window
 from app.domain.metrics import METRICS, Metric, View
-from app.domain.offers import PricingModel
+from app.domain.offers import MICROS_PER_USD, PricingModel
 from app.domain.providers import MARKETPLACE, load_providers
 from app.domain.query import OfferQuery, QueryError, parse_query
 from app.store import history as store
@@ -46,7 +47,7 @@ OLDEST: Final = date(2000, 1, 1)
 """A day before any price; what an address asks of earlier ones is read from here on."""
 
 DEFAULT_GPU: Final = "h100-sxm"
-NAMES: Final = ("gpu", "metric", "precision", "weights_gb", "pricing", "service", "from", "to")
+NAMES: Final = ("gpu", "metric", "precision", "weights_gb", "pricing", "service", "from", "to", "spec")
 BOARD_NAMES: Final = {"gpu": "baseline", "from": "as_of", "to": "as_of"}
 """Parameters that are read as one of the board's: a variant, a day."""
 
@@ -70,6 +71,7 @@ class HistoryQuery:
     service: tuple[str, ...] = ()
     start: date | None = None
     end: date | None = None
+    spec: str = "main"
 
     def replace(self, **fields: Any) -> HistoryQuery:
         """Return the query with some fields changed."""
@@ -80,11 +82,13 @@ class HistoryQuery:
 class History:
     """The lines that answer a question, and what was left out because it is not in dollars.
 
+    `card` has the figures in use; `other_card` those that are published too, where they change the metric.
     `figures` gives the metric for each price in micro-dollars per GPU-hour that stands in a line.
     """
 
     query: HistoryQuery
     card: Accelerator
+    other_card: Accelerator | None
     metric: Metric
     lines: tuple[Line, ...]
     figures: Mapping[int, Decimal | None]
@@ -150,7 +154,8 @@ def history_pairs(query: HistoryQuery) -> list[tuple[str, str]]:
         pairs.append(("weights_gb", exact(query.weights_gb)))
     pairs += [("service", each) for each in query.service]
     days = (("from", query.start), ("to", query.end))
-    return [*pairs, *((name, day.isoformat()) for name, day in days if day)]
+    pairs += [(name, day.isoformat()) for name, day in days if day]
+    return [*pairs, ("spec", query.spec)] if query.spec != default.spec else pairs
 
 
 def history_link(path: str, query: HistoryQuery, **fields: Any) -> str:
@@ -171,11 +176,10 @@ def load_history(shared: Shared, served: Served, *, query: HistoryQuery) -> Hist
 
 
 def _load(connection: Connection, served: Served, query: HistoryQuery, *, now: datetime) -> History:
-    card = served.board.catalogue.by_id[query.gpu]
     last = query.end or served.words.today
     first = query.start or last - timedelta(days=min(DAYS, last.toordinal() - 1))
     start, end = midnight(max(first, OLDEST)), None if query.end is None else midnight(query.end) + DAILY
-    wanted = store.Wanted(accelerator=card.id, pricing=query.pricing, services=query.service)
+    wanted = store.Wanted(accelerator=query.gpu, pricing=query.pricing, services=query.service)
     found = store.prices_of(connection, wanted, start=start, end=end or FOR_EVER, limit=MOST_PRICES)
     if found is None:
         expected = f"ask for a shorter time: there are more than {MOST_PRICES:,} prices in this one"
@@ -194,7 +198,7 @@ def _load(connection: Connection, served: Served, query: HistoryQuery, *, now: d
         )
         if (shown := window(line, start=start, end=end)).stretches
     )
-    return _history(query, card, served, lines=lines, found=found, first=first, now=now)
+    return _history(query, served, lines=lines, found=found, first=first, now=now)
 
 
 def _known(provider: str, read_at_s: set[int], *, until: datetime) -> Known:
@@ -210,7 +214,6 @@ def _known(provider: str, read_at_s: set[int], *, until: datetime) -> Known:
 
 def _history(
     query: HistoryQuery,
-    card: Accelerator,
     served: Served,
     *,
     lines: tuple[Line, ...],
@@ -221,11 +224,16 @@ def _history(
     metric = METRICS[query.metric]
     asked = OfferQuery(precision=query.precision, weights_gb=query.weights_gb)
     view: View = served.board.view(asked)
+    card = served.board.catalogue.by_id[query.gpu]
+    other = other_figures(card)
     figure = figure_of_price(metric, card, view=view)
+    if other and figure_of_price(metric, other, view=view)(MICROS_PER_USD) == figure(MICROS_PER_USD):
+        other = None
     prices = {each.usd_micros for line in lines for each in line.stretches}
     return History(
         query=query,
         card=card,
+        other_card=other,
         metric=metric,
         lines=lines,
         figures={each: figure(each) for each in prices},

@@ -116,6 +116,7 @@ _HISTORY: Final = [
     ),
     _single("from", f"The first day in UTC; {DAYS} days before the last by default.", schema=_DAY),
     _single("to", "The last day in UTC; without it also what is announced.", schema=_DAY),
+    *_of_board(("spec",)),
 ]
 _CHANGES: Final = [
     *_of_board(("gpu", "provider")),

@@ -125,6 +125,7 @@ def test_a_long_history_marks_a_few_points_of_each_line_only() -> None:
         history = History(
             query=HistoryQuery(),
             card=load_catalogue().by_id["h100-sxm"],
+            other_card=None,
             metric=METRICS["usd_per_gpu_hour"],
             lines=(Line(provider="acme", what="price", stretches=stretches[:most]),),
             figures={2_000_000: Decimal(2)},

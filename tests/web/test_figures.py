@@ -211,3 +211,17 @@ def test_a_line_through_a_gap_would_be_found() -> None:
     closed = {"x": [*x[:2], x[3]], "y": [2, 2, 3], "connectgaps": False}
     assert len(list(segments(open_trace))) == 1
     assert len(list(segments(closed))) == 2
+
+
+def test_a_roofline_has_the_other_published_bandwidth_dotted(client: TestClient) -> None:
+    """A B200 does 4,500 dense FP8 TFLOPS: they meet 8.0 TB/s at 562.5 op/byte, 7.7 TB/s at 584.4."""
+    traces = figure_of(client, "/figures/roofline.json?gpu=b200-sxm")["data"]
+    [main] = [each for each in traces if "FP8" in each["name"] and each["line"]["dash"] != "dot"]
+    [other] = [each for each in traces if "FP8" in each["name"] and each["line"]["dash"] == "dot"]
+    assert other["name"] == f"{main['name']} with 7.7 TB/s"
+    assert (main["x"][1], main["y"]) == (562.5, [8, 4500, 4500])
+    assert other["x"][1] == pytest.approx(4500 / 7.7)
+    assert other["y"] == [pytest.approx(7.7), pytest.approx(4500), 4500]
+    assert main["line"]["color"] == other["line"]["color"]
+    plain = figure_of(client, "/figures/roofline.json?gpu=h100-sxm")["data"]
+    assert not [each for each in plain if each["line"]["dash"] == "dot"]

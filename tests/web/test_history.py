@@ -164,3 +164,47 @@ def test_the_history_of_a_card_is_read_by_its_offers(served: Market) -> None:
     if served.kind == "sqlite":
         assert len(plan) == 2
         assert "(offer_id=?)" in plan[1]
+
+
+def test_the_other_published_bandwidth_can_be_used_and_is_stated(client: TestClient) -> None:
+    """NVIDIA prints 8.0 TB/s for a B200 in an HGX and 7.7 TB/s for the part: 7.99 dollars over either."""
+    query = "gpu=b200-sxm&metric=usd_per_tbs_hour"
+    for spec, tb_s in (("main", 8.0), ("alt", 7.7)):
+        document = client.get(f"/history.json?{query}&spec={spec}").json()
+        assert (document["spec"], document["bandwidth_tb_s"]) == (spec, tb_s)
+        figure = client.get(f"/figures/history.json?{query}&spec={spec}").json()
+        assert figure["data"][-1]["y"][0] == pytest.approx(7.99 / tb_s)
+    page = get(client, f"/history?{query}")
+    assert "Work it out with 7.7 TB/s, which is published too" in page
+    other = get(client, f"/history?{query}&spec=alt")
+    assert (
+        "Worked out with the other published bandwidth, 7.7 TB/s, not the 8 TB/s of all other pages." in other
+    )
+    form = LexborHTMLParser(other).css_first("form input[name=spec]")
+    assert form.attributes["value"] == "alt"
+    back = LexborHTMLParser(other).css_first(".summary a[href*=history]").attributes["href"]
+    assert back == f"/history?{query}"
+
+
+def test_where_no_bandwidth_counts_none_is_offered(client: TestClient) -> None:
+    for query in ("gpu=b200-sxm", "gpu=h100-sxm&metric=usd_per_tbs_hour"):
+        assert "which is published too" not in get(client, f"/history?{query}")
+        assert "is the same with any published bandwidth" in get(client, f"/history?{query}&spec=alt")
+    answer = client.get("/history.json?spec=best")
+    assert (answer.status_code, answer.json()["field"]) == (422, "spec")
+
+
+def test_links_lead_to_the_last_days(client: TestClient) -> None:
+    """Today is the 20th of November."""
+    tree = LexborHTMLParser(get(client, "/history?gpu=b200-sxm&metric=usd_per_tbs_hour"))
+    found = {link.text(): link for link in tree.css("nav.choices a")}
+    start = "/history?gpu=b200-sxm&metric=usd_per_tbs_hour"
+    assert {label: link.attributes["href"] for label, link in found.items()} == {
+        "30 days": f"{start}&from=2026-10-21",
+        "90 days": f"{start}&from=2026-08-22",
+        "400 days": start,
+    }
+    assert [label for label, link in found.items() if "aria-current" in link.attributes] == ["400 days"]
+    month = LexborHTMLParser(get(client, found["30 days"].attributes["href"] or ""))
+    [chosen] = month.css("nav.choices a[aria-current]")
+    assert chosen.text() == "30 days"
