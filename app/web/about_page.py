@@ -58,17 +58,32 @@ DOWNLOADS: Final = (
     Download(
         name="Changes",
         about="what moved, came, went and was announced, day by day",
-        links=(("JSON", "/changes.json"), ("Atom feed", "/changes.atom")),
+        links=(("CSV", "/changes.csv"), ("JSON", "/changes.json"), ("Atom feed", "/changes.atom")),
+    ),
+    Download(
+        name="Comparison and claims",
+        about="cards side by side at the same provider; whether each claim holds, since when, by how much",
+        links=(
+            ("Comparison, CSV", "/compare.csv"),
+            ("Comparison, JSON", "/compare.json"),
+            ("Claims, CSV", "/claims.csv"),
+            ("Claims, JSON", "/claims.json"),
+        ),
     ),
     Download(
         name="Sources",
         about="how fresh each source is, how its runs went, what each provider lists",
-        links=(("Status, JSON", "/status.json"), ("Providers, JSON", "/providers.json")),
+        links=(
+            ("Status, CSV", "/status.csv"),
+            ("Status, JSON", "/status.json"),
+            ("Providers, CSV", "/providers.csv"),
+            ("Providers, JSON", "/providers.json"),
+        ),
     ),
     Download(
         name="Method",
         about="every formula, rule and state",
-        links=(("JSON", "/methodology.json"), ("OpenAPI", "/openapi.json")),
+        links=(("CSV", "/methodology.csv"), ("JSON", "/methodology.json"), ("OpenAPI", "/openapi.json")),
     ),
 )
 
