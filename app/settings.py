@@ -78,6 +78,9 @@ class Settings(BaseSettings):
     vast_api_key: SecretStr = SecretStr("")
     """Key of a Vast.ai account, sent with its price query; never logged or stored."""
 
+    dumps: Path | None = None
+    """Folder of the daily Parquet files that `serve` offers; `dumps` in the home folder by default."""
+
     archive_retention_days: int = Field(default=400, ge=1, le=36_500)
     """Days after which a fetched page may go, when no price cites it and nobody has to decide on it."""
 
@@ -118,6 +121,11 @@ class Settings(BaseSettings):
         if self.scheduler == "auto":
             return self.database_url.startswith("sqlite")
         return self.scheduler == "inside"
+
+    @property
+    def dumps_folder(self) -> Path:
+        """Return the folder of the daily Parquet files."""
+        return self.dumps or self.home / "dumps"
 
     @property
     def archive(self) -> Path:

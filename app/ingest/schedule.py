@@ -1,4 +1,4 @@
-"""The scheduler: every source that is on, slot by slot, and each past day sealed; by any number of processes.
+"""The scheduler: every source that is on, slot by slot, each past day sealed and dumped; by many processes.
 
 Every minute each process looks which slot of each source has come last, and claims it when nobody has. So a
 slot that was missed is caught up once, the ones before it are not, and the slot of a killed run is tried once
@@ -12,10 +12,12 @@ import logging
 import secrets
 import signal
 import threading
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final
 
 from apscheduler.executors.pool import ThreadPoolExecutor
@@ -24,6 +26,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import OperationalError
 
 from app.domain.cadence import latest_slot, slots_of
+from app.ingest.dumps import is_behind, write_missing
 from app.ingest.rates import refresh
 from app.ingest.retention import let_go
 from app.ingest.snapshots import seal_past_days
@@ -47,6 +50,12 @@ JITTER_S: Final = 900
 
 TIDY_AFTER: Final = timedelta(hours=1)
 """When a process first lets go of old pages; daily from then on."""
+
+DUMP_S: Final = 600
+"""Seconds from one look for days without a file to the next."""
+
+DUMP_AFTER: Final = timedelta(minutes=1)
+"""When a process first looks for them: its first readings come before."""
 
 ROUND_S: Final = 60
 """Seconds from one look at the slots to the next."""
@@ -90,11 +99,16 @@ def scheduling(settings: Settings) -> Iterator[None]:
             ),
         )
 
+    def dump() -> None:
+        if not ended.is_set():
+            _try("write the files of past days", lambda: _dump(engine, settings))
+
     def tidy() -> None:
         days = settings.archive_retention_days
         _try("let go of old pages", lambda: let_go(engine, settings.archive, days=days, now=_now()))
 
     scheduler = make_scheduler(look)
+    scheduler.add_job(dump, IntervalTrigger(seconds=DUMP_S), next_run_time=_now() + DUMP_AFTER)
     scheduler.add_job(tidy, IntervalTrigger(days=1), next_run_time=_now() + TIDY_AFTER)
     _try("say when sources are read", lambda: announce(engine, settings))
     scheduler.start()
@@ -134,6 +148,14 @@ def make_scheduler(look: Callable[[], None], *, every_s: float = ROUND_S) -> Any
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler.add_job(look, IntervalTrigger(seconds=every_s), next_run_time=_now())
     return scheduler
+
+
+def _dump(engine: Engine, settings: Settings) -> None:
+    """Write the files of past days that have none, in a process that takes the memory away again."""
+    folder, now = settings.dumps_folder, _now()
+    if is_behind(engine, folder, now=now):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
+            apart.submit(write_missing, settings.database_url, folder, now=now).result()
 
 
 def announce(engine: Engine, settings: Settings) -> None:

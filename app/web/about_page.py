@@ -10,6 +10,7 @@ from app.domain.accelerators import load_catalogue
 from app.domain.providers import load_providers
 from app.web import words
 from app.web.answers import etag, not_modified, respond
+from app.web.dumps_page import dumped_days
 from app.web.kept import base_of, csv_of_objects, json_of, page_of, take_nothing
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ DOWNLOADS: Final = (
     Download(
         name="Offers",
         about="every offer of the board with its figures; takes the board's whole query, a past day too",
-        links=(("CSV", "/offers.csv"), ("JSON", "/offers.json")),
+        links=(("CSV", "/offers.csv"), ("JSON", "/offers.json"), ("JSON lines", "/offers.ndjson")),
     ),
     Download(
         name="Accelerators",
@@ -120,6 +121,7 @@ def about_data(request: Request) -> Response:
         request,
         page_of(
             "about_data.html",
+            dumps=dumped_days(request.app.state.shared.dumps),
             downloads=DOWNLOADS,
             attribution=ATTRIBUTION,
             providers=tuple(load_providers().values()),
@@ -136,6 +138,7 @@ def about_data_json(request: Request) -> Response:
     take_nothing(request)
     document = {
         "attribution": list(ATTRIBUTION),
+        "dumped_days": list(dumped_days(request.app.state.shared.dumps)),
         "downloads": [
             {"name": each.name, "about": each.about, "links": dict(each.links)} for each in DOWNLOADS
         ],

@@ -24,6 +24,7 @@ from app.web import (
     changes_page,
     claims_page,
     compare_page,
+    dumps_page,
     more_api,
     more_pages,
     pages,
@@ -95,6 +96,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
         engine=engine,
         keeper=BoardKeeper(engine, catalogue, clock),
         clock=clock,
+        dumps=settings.dumps_folder,
         enabled_sources=settings.enabled_sources,
     )
     times = RequestTimes()
@@ -104,6 +106,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
     application.include_router(more_api.router)
     application.include_router(pairing_api.router)
     application.include_router(more_pages.router)
+    application.include_router(dumps_page.router)
     application.routes.extend(more_pages.LAST_PAGES)
     application.mount("/static", BrowserFiles(static_dir()), name="static")
     application.add_exception_handler(QueryError, _on_query_error)
@@ -142,7 +145,7 @@ class SecurityHeaders:
 
 
 def _for_programs(request: Request) -> bool:
-    return str(request.scope["path"]).endswith((".json", ".ndjson", ".csv", ".atom"))
+    return str(request.scope["path"]).endswith((".json", ".ndjson", ".csv", ".atom", ".parquet"))
 
 
 def _on_query_error(request: Request, error: Exception) -> Response:

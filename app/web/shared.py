@@ -13,6 +13,7 @@ from app.web.claims_days import ClaimDays
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
+    from pathlib import Path
 
     from sqlalchemy import Engine
 
@@ -24,12 +25,13 @@ class Shared:
     """The parts of a running web process. `clock` returns now, aware and UTC.
 
     `enabled_sources` are the sources that the settings turn on although they are off by default; `registry`
-    holds the figures of this process.
+    holds the figures of this process; `dumps` is the folder of the daily files.
     """
 
     engine: Engine
     keeper: BoardKeeper
     clock: Callable[[], datetime]
+    dumps: Path
     enabled_sources: tuple[str, ...] = ()
     answers: Answers = field(default_factory=Answers)
     claim_days: ClaimDays = field(default_factory=ClaimDays)
