@@ -339,7 +339,8 @@ class BoardKeeper:
         # The page of a past day also names today, the last day that can be asked for.
         token = f"{__version__}.{version}.{day:%Y%m%d}.{current.words.today:%Y%m%d}"
         words = replace(current.words, currencies=fold([DOLLARS, *rates]))
-        return serve(board, words, token=token, first_day=current.first_day)
+        served = serve(board, words, token=token, first_day=current.first_day)
+        return replace(served, last_modified=current.last_modified)
 
 
 def _with_notice(served: Served, notice: str, *, token: str) -> Served:
