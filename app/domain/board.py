@@ -251,13 +251,15 @@ class Board:
 
 def _order_key(query: OfferQuery) -> tuple[object, ...]:
     """Return what an order depends on; scaling by the weights, by a period or by a rate changes none."""
-    columns = [COLUMNS[name] for name, _ in query.sort_keys]
+    return (query.sort, query.per, *[getattr(query, name) for name in _ordering(query.sort)])
+
+
+@lru_cache(maxsize=1024)
+def _ordering(sort: str) -> tuple[str, ...]:
+    """Return the parts of a view that an order depends on."""
+    columns = [COLUMNS[part.removeprefix("-")] for part in sort.split(",")]
     depends = {name for column in columns if isinstance(column, Metric) for name in column.depends}
-    return (query.sort, query.per, *(getattr(query, name) for name in _ORDERING if name in depends))
-
-
-_ORDERING: Final = ("precision", "baseline")
-"""The parts of a view that an order can depend on."""
+    return tuple(name for name in ("precision", "baseline") if name in depends)
 
 
 @lru_cache(maxsize=256)

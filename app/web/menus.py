@@ -14,7 +14,7 @@ from app.domain.offers import OWN_PREFIX, PricingModel, ServiceKind
 from app.domain.query import OfferQuery
 from app.domain.shown import DOLLARS
 from app.web import words
-from app.web.render import environment
+from app.web.render import REST, environment, filled_links
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
@@ -114,24 +114,18 @@ def column_options(chosen: tuple[str, ...], *, rest: str) -> Markup:
 
     `rest` is the query string of what the links keep.
     """
-    html = _column_options(chosen)
-    return html.replace(_REST, f"{escape(rest)}&amp;" if rest else "")
-
-
-_REST: Final = "@rest@"
-"""Stands in the links for the rest of a query."""
+    return filled_links(_column_options(chosen), rest)
 
 
 @lru_cache(maxsize=64)
-def _column_options(chosen: tuple[str, ...]) -> Markup:
+def _column_options(chosen: tuple[str, ...]) -> str:
     others = [key for key in COLUMNS if key not in chosen]
     rest = [key for key in others if key in DEFAULT_COLUMNS] + [k for k in others if k not in DEFAULT_COLUMNS]
     choices = [
         ColumnChoice(key, COLUMNS[key].label, key in chosen, _moved_href(chosen, key))
         for key in (*chosen, *rest)
     ]
-    html = environment().get_template("_columns.html").render(choices=choices)
-    return Markup(html)  # noqa: S704 - a template's output
+    return environment().get_template("_columns.html").render(choices=choices)
 
 
 class ColumnChoice(NamedTuple):
@@ -148,8 +142,9 @@ def _moved_href(chosen: tuple[str, ...], key: str) -> str:
     if place == 0:
         return ""
     moved = [*chosen[: place - 1], key, chosen[place - 1], *chosen[place + 1 :]]
-    columns = "" if tuple(moved) == DEFAULT_COLUMNS else f"columns={quote_plus(','.join(moved))}"
-    return f"/?{_REST}{columns}"
+    if tuple(moved) == DEFAULT_COLUMNS:
+        return f"/?{REST}"
+    return f"/?{REST}&columns={quote_plus(','.join(moved))}"
 
 
 class UnitOptions(NamedTuple):

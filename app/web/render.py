@@ -191,12 +191,17 @@ def headings_html(query: OfferQuery, units: Units, *, rest: str) -> Markup:
     """
     where = tuple((condition.column, condition.text) for condition in query.where)
     html = _headings_html(_Head(query.columns, query.sort, query.precision, query.weights_gb, units, where))
+    return filled_links(html, rest)
+
+
+def filled_links(html: str, rest: str) -> Markup:
+    """Return HTML whose links have `REST` where the rest of a query belongs, with that filled in."""
     if rest:
-        return html.replace(_REST, escape(rest))
-    return html.replace(f"{_REST}&amp;", "").replace(f"?{_REST}", "")
+        return Markup(html.replace(REST, str(escape(rest))))  # noqa: S704 - a template's output
+    return Markup(html.replace(f"{REST}&amp;", "").replace(f"?{REST}", ""))  # noqa: S704 - same
 
 
-_REST: Final = "@rest@"
+REST: Final = "@rest@"
 """Stands in sort links for the rest of a query, which never holds these characters in a link."""
 
 
@@ -212,13 +217,12 @@ class _Head(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _headings_html(head: _Head) -> Markup:
+def _headings_html(head: _Head) -> str:
     query = OfferQuery(
         columns=head.columns, sort=head.sort, precision=head.precision, weights_gb=head.weights_gb
     )
-    made = [_heading(key, query, head, rest=_REST) for key in head.columns]
-    html = environment().get_template("_headings.html").render(headings=made)
-    return Markup(html)  # noqa: S704 - a template's output
+    made = [_heading(key, query, head, rest=REST) for key in head.columns]
+    return environment().get_template("_headings.html").render(headings=made)
 
 
 def _heading(key: str, query: OfferQuery, head: _Head, *, rest: str) -> Heading:
