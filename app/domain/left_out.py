@@ -64,6 +64,8 @@ def why_without(
 def _why_not_listed(card: Accelerator, rows: Sequence[Row], *, name: str) -> str:
     if any(row.accelerator is None and row.family == card.family and not row.offer.slice_of for row in rows):
         return f"lists an {card.family.upper()} of unknown form factor"
+    if any(row.offer.is_own for row in rows):
+        return f"none of yours is for the {name}"
     if any(row.offer.slice_of == card.id for row in rows):
         return f"lists only slices of the {name}"
     return f"lists no {name}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from app.domain.doubts import Doubt, compare, line_doubts, value_as
 from app.domain.left_out import LeftOut, left_out, why_without
 from app.domain.metrics import View
-from app.domain.offers import MICROS_PER_USD, PairKey, pair_key
+from app.domain.offers import MICROS_PER_USD, OWN_PREFIX, PairKey, pair_key
 from app.domain.providers import VIA
 from app.domain.question import labels
 
@@ -28,7 +28,7 @@ TERMS_RULE: Final = "the terms with most of the cards, then the lowest price of 
 """Which terms count for a provider that lists the cards under several."""
 
 LEAST_CARDS: Final = 2
-"""Cards that a provider has to list under the same terms."""
+"""Cards that a provider has to list under the same terms; of the reader's own figures one will do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +55,8 @@ class Cell:
 class Line:
     """One provider under one set of terms. Several `winners` are a tie; none: the metric knows no better.
 
-    `counts` is False for terms beside those that stand for the provider, and for an aggregator's word beside
-    the provider's own.
+    `counts` is False for terms beside those that stand for the provider, for an aggregator's word beside the
+    provider's own, and for the reader's own figures (`is_own`), whose line may have one card alone.
     """
 
     provider: str
@@ -65,6 +65,11 @@ class Line:
     winners: tuple[str, ...]
     doubts: tuple[Doubt, ...]
     counts: bool = True
+
+    @property
+    def is_own(self) -> bool:
+        """Tell whether this is a line of the reader's own figures."""
+        return self.provider.startswith(OWN_PREFIX)
 
     def cell(self, card_id: str) -> Cell:
         """Return the cell of a card."""
@@ -88,7 +93,10 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """The answer: lines by provider, those left out with the reason, and how each card does."""
+    """The answer: lines by provider, those left out with the reason, and how each card does.
+
+    The reader's own lines stand first.
+    """
 
     question: Question
     lines: tuple[Line, ...]
@@ -112,7 +120,7 @@ def pair_cards(rows: Iterable[Row], question: Question) -> Pairing:
     for provider, listed in sorted(by_provider.items()):
         found = _provider_lines(provider, listed, question=question, names=names)
         lines += found
-        if not found:
+        if not found and not provider.startswith(OWN_PREFIX):
             out.append(left_out(provider, listed, question=question, names=names))
     lines = _once_each(lines)
     return Pairing(
@@ -132,7 +140,7 @@ def _once_each(lines: Sequence[Line]) -> list[Line]:
         found.append(replace(line, counts=line.counts and own not in seen))
         if line.counts:
             seen.add(own)
-    return sorted(found, key=lambda line: line.provider)
+    return sorted(found, key=lambda line: (not line.is_own, line.provider))
 
 
 def _provider_lines(
@@ -144,7 +152,9 @@ def _provider_lines(
     for row in rows:
         if row.accelerator and row.accelerator.id in wanted and question.takes(row):
             offers.setdefault(pair_key(row.offer), {}).setdefault(row.accelerator.id, []).append(row)
-    paired = [(terms, found) for terms, found in offers.items() if len(found) >= LEAST_CARDS]
+    is_own = provider.startswith(OWN_PREFIX)
+    least = 1 if is_own else LEAST_CARDS
+    paired = [(terms, found) for terms, found in offers.items() if len(found) >= least]
     lines = []
     for terms, found in paired:
         missing = {
@@ -154,7 +164,7 @@ def _provider_lines(
         }
         lines.append(_line(provider, terms, found=found, missing=missing, question=question, rows=rows))
     lines.sort(key=_order_of_terms)
-    return [replace(line, counts=number == 0) for number, line in enumerate(lines)]
+    return [replace(line, counts=number == 0 and not is_own) for number, line in enumerate(lines)]
 
 
 def _order_of_terms(line: Line) -> tuple[object, ...]:

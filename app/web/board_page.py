@@ -146,7 +146,7 @@ def board_words(served: Served, selection: Selection) -> Words:
         title=_title(query),
         suffix=f"?{text}" if text else "",
         menus=menus(served, selection),
-        own=own_figures(query) if query.has_own else Markup(),
+        own=own_figures(query, hidden=_hidden_own(served, query)) if query.has_own else Markup(),
         picks=_hidden(pairs, _WITH_PICKS),
         q=query.q,
         min_gpus=str(query.min_gpus or ""),
@@ -173,6 +173,14 @@ _KEPT_FIELDS: Final = frozenset({"sort", "per_page", "quote", "own"})
 """What the form of filters keeps without showing it."""
 _WITH_PICKS: Final = frozenset({"precision", "weights_gb", "as_of", "spec", "quote", "own"})
 """What a comparison of the picked cards keeps of the board's query."""
+
+
+def _hidden_own(served: Served, query: OfferQuery) -> frozenset[int]:
+    """Return the ids of the reader's own offers that the query's filters hide."""
+    rows = served.board.rows
+    matching = served.board.select(query, everything=True, counted=False).rows
+    shown = {rows[number].stored.offer_id for number in matching}
+    return frozenset(row.stored.offer_id for row in rows if row.offer.is_own) - shown
 
 
 def _but(pairs: Pairs, names: frozenset[str]) -> str:

@@ -71,6 +71,7 @@ def _terms(terms: PairKey) -> dict[str, Any]:
 def _line(line: Line, pairing: Pairing) -> dict[str, Any]:
     return {
         **_terms(line.terms),
+        "is_own": line.is_own,
         "counts": line.counts,
         "winners": list(line.winners),
         "cells": [_cell(cell) for cell in line.cells],
@@ -120,13 +121,14 @@ def csv_lines(pairing: Pairing) -> Iterator[list[str]]:
     key = pairing.question.metric.key
     own = () if key == "usd_per_gpu_hour" else (key,)
     names = ("price_multiple", "breakeven_multiple", "passes", "wins", "in_doubt", "min_gpus", "offer_id")
-    yield [*TERMS, "counts", "accelerator", "usd_per_gpu_hour", *own, *names, "why"]
+    yield [*TERMS, "is_own", "counts", "accelerator", "usd_per_gpu_hour", *own, *names, "why"]
     for line in pairing.lines:
         for cell in line.cells:
             values = [cell.usd_per_gpu_hour, *([cell.value] if own else []), cell.multiple, cell.breakeven]
             row = cell.row
             yield [
                 *(_text(value) for value in line.terms),
+                _text(line.is_own),
                 _text(line.counts),
                 cell.card.id,
                 *(_text(value) for value in values),

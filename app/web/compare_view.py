@@ -16,7 +16,7 @@ from app.domain.question import labels
 from app.domain.rows import FLAG_MEANINGS, Flag
 from app.web import compare_words, words
 from app.web.render import NATURE, unit
-from app.web.state import joined
+from app.web.state import joined, link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,6 +80,7 @@ class LineView:
 
     name: str
     terms: str
+    is_own: bool
     counts: bool
     cells: tuple[CellView, ...]
     winner: str
@@ -127,6 +128,8 @@ class ComparePage:
     today: str
     first_day: str
     spec_field: str
+    kept_fields: tuple[tuple[str, str], ...]
+    quote_href: str
     stands_rule: str
     terms_rule: str
     meanings: tuple[tuple[str, str], ...]
@@ -136,6 +139,11 @@ def compare_link(path: str, query: CompareQuery, **changes: Any) -> str:
     """Return the address of a comparison with some fields changed; the bare path when all is default."""
     text = joined(compare_pairs(query.replace(**changes)))
     return f"{path}?{text}" if text else path
+
+
+def _quote_link(query: CompareQuery) -> str:
+    """Return the address at which the reader adds figures of their own to this comparison."""
+    return f"/quote?{joined([('back', '/compare'), *compare_pairs(query)])}"
 
 
 def compare_page(served: Served, query: CompareQuery, *, pairing: Pairing) -> ComparePage:
@@ -152,7 +160,7 @@ def compare_page(served: Served, query: CompareQuery, *, pairing: Pairing) -> Co
         csv_href=compare_link("/compare.csv", query),
         spec_href=compare_link("/compare", query, spec="main" if is_alt else "alt"),
         spec_label=_spec_label(question.cards, names, is_alt=is_alt),
-        notices=_notices(served, query),
+        notices=(*_notices(served, query), *_own_left_out(served, pairing)),
         counts=compare_words.counts(pairing),
         doubts=compare_words.doubts(pairing),
         metric=metric,
@@ -164,6 +172,8 @@ def compare_page(served: Served, query: CompareQuery, *, pairing: Pairing) -> Co
         left_out=_left_out(pairing),
         **_form(served, query),
         spec_field="alt" if is_alt else "",
+        kept_fields=tuple(pair for pair in compare_pairs(query) if pair[0] in {"quote", "own"}),
+        quote_href=_quote_link(query),
         stands_rule=STANDS_RULE,
         terms_rule=TERMS_RULE,
         meanings=tuple((compare_words.DOUBT[why], meaning) for why, meaning in WHY_MEANINGS.items()),
@@ -226,6 +236,18 @@ def _notices(served: Served, query: CompareQuery) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _own_left_out(served: Served, pairing: Pairing) -> Iterator[str]:
+    """Yield a sentence for each of the reader's own figures that takes no part."""
+    question = pairing.question
+    cards = {card.id for card in question.cards}
+    for row in served.board.rows:
+        if not row.offer.is_own or (row.offer.accelerator in cards and question.takes(row)):
+            continue
+        terms = f"{words.SERVICE[row.offer.service_kind]}, {words.pricing(row.offer)}"
+        why = f"{terms} is not compared here" if row.offer.accelerator in cards else "it is for another card"
+        yield f"Your own figure {words.provider_name(row.offer.provider)} takes no part: {why}."
+
+
 def _card(card: Accelerator, query: CompareQuery, *, names: Mapping[str, str]) -> CardView:
     first = query.baseline or query.gpu[0]
     speeds = [f"{words.exact(card.bandwidth_tb_s)} TB/s"]
@@ -247,6 +269,7 @@ def _line(line: Line, pairing: Pairing, *, query: CompareQuery) -> LineView:
     return LineView(
         name=words.provider_name(line.provider),
         terms=f"{words.SERVICE[offer.service_kind]}, {words.pricing(offer)}",
+        is_own=line.is_own,
         counts=line.counts,
         cells=tuple(_cell(cell, line, pairing=pairing, query=query) for cell in line.cells),
         winner=f"tie: {wins}" if len(line.winners) > 1 else wins,
@@ -258,14 +281,14 @@ def _cell(cell: Cell, line: Line, *, pairing: Pairing, query: CompareQuery) -> C
     metric = pairing.question.metric
     usd, value, row = cell.usd_per_gpu_hour, cell.value, cell.row
     multiple, even = _multiples(cell)
-    day = f"?as_of={query.as_of}" if query.as_of else ""
+    figures = OfferQuery(**{name: getattr(query, name) for name in _IN_EVIDENCE})
     return CellView(
         usd="" if usd is None else words.number(usd, 2),
         usd_raw="" if usd is None else words.exact(usd),
         value="" if value is None else words.number(value, metric.decimals),
         value_raw="" if value is None else words.exact(value),
         why=cell.why,
-        href=f"/offers/{row.stored.offer_id}{day}" if row else "",
+        href=link(f"/offers/{row.stored.offer_id}", figures) if row else "",
         about=_about(cell),
         multiple=multiple,
         breakeven=even,
@@ -280,6 +303,10 @@ def _cell(cell: Cell, line: Line, *, pairing: Pairing, query: CompareQuery) -> C
         wins=line.winners == (cell.card.id,),
         marks=tuple(_marks(cell, line, pairing=pairing)),
     )
+
+
+_IN_EVIDENCE: Final = ("precision", "weights_gb", "as_of", "spec", "quote", "own")
+"""Fields that a cell's link to its evidence keeps."""
 
 
 def _multiples(cell: Cell) -> tuple[str, str]:

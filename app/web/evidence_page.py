@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.domain.metrics import METRICS, Metric
 from app.domain.offers import HOURS_PER_MONTH, hours_per_basis
 from app.web import words
+from app.web.own_figures import figures_of
 from app.web.render import NATURE, environment, title, unit
 from app.web.state import link
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from app.domain.query import OfferQuery
     from app.domain.rows import Row
     from app.web.boards import Served
+    from app.web.own_figures import OwnFigure
 
 _TO_AN_HOUR: Final = {
     "second": "\N{MULTIPLICATION SIGN} 3600 s",
@@ -45,7 +47,7 @@ class Worked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidencePage:
-    """What the evidence template shows."""
+    """What the evidence template shows; `own` is the reader's own figure when the row is of one."""
 
     title: str
     row: Row
@@ -63,6 +65,7 @@ class EvidencePage:
     json_href: str
     csv_href: str
     back: str
+    own: OwnFigure | None
 
 
 def render_evidence(served: Served, row: Row, *, query: OfferQuery, partial: bool, base: str) -> str:
@@ -94,7 +97,13 @@ def evidence_page(served: Served, row: Row, *, query: OfferQuery) -> EvidencePag
         json_href=link(f"/offers/{row.stored.offer_id}.json", query),
         csv_href=link(f"/offers/{row.stored.offer_id}.csv", query),
         back=link("/", query),
+        own=_own(row, query),
     )
+
+
+def _own(row: Row, query: OfferQuery) -> OwnFigure | None:
+    figures = figures_of(query, href=lambda without: link("/", without))
+    return next((each for each in figures if each.offer_id == row.stored.offer_id), None)
 
 
 def _shown(metric: Metric, query: OfferQuery) -> bool:
@@ -111,11 +120,7 @@ def _next_price(row: Row) -> str:
 
 def _converted(row: Row) -> str:
     """Return by which rate of which day a price in another currency was turned into dollars, else nothing."""
-    rate = row.stored.rate
-    if rate is None:
-        return ""
-    worth = words.exact(rate.usd_per_unit)
-    return f"1 {rate.currency} = {worth} USD, the European Central Bank's reference rate of {rate.day}"
+    return words.rate(row.stored.rate) if row.stored.rate else ""
 
 
 def _worked(metric: Metric, row: Row, view: View, query: OfferQuery) -> Worked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.exceptions import HTTPException
 
@@ -48,7 +48,8 @@ def evidence_csv(request: Request) -> Response:
 
 def _answer(request: Request, make: Callable[..., Answer]) -> Response:
     asked = request.path_params["offer_id"]
-    if not (asked.isascii() and asked.isdigit() and len(asked) <= MAX_ID_DIGITS):
+    digits = asked.removeprefix("-")  # the reader's own offers count from -1 down
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_ID_DIGITS):
         raise HTTPException(404, "An offer is a number")
 
     def answer(served: Served, text: str) -> Answer:
@@ -82,7 +83,14 @@ def _plain(served: Served, row: Row, query: OfferQuery) -> dict[str, Any]:
         "exchange_rate_source": rate.source_url if rate else None,
         "specification_sources": list(page.card.sources) if page.card else [],
         "specification_as_of": page.card.as_of.isoformat() if page.card else None,
+        **(_NEVER_READ if row.offer.is_own else {}),
     }
+
+
+_NEVER_READ: Final = dict.fromkeys(
+    ("price_valid_from", "observed_at", "first_seen_at", "last_seen_at", "capture_sha256")
+)
+"""What the reader's own figures do not have."""
 
 
 def _worked(served: Served, row: Row, query: OfferQuery) -> list[dict[str, Any]]:

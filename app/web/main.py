@@ -29,6 +29,7 @@ from app.web import (
     more_pages,
     pages,
     pairing_api,
+    quote_page,
     status_page,
 )
 from app.web.boards import BoardKeeper, NoBoardError
@@ -61,6 +62,10 @@ SECURITY_HEADERS: Final = (
 )
 
 
+FOR_PROGRAMS: Final = (".json", ".ndjson", ".csv", ".tsv", ".md", ".xlsx", ".parquet", ".atom")
+"""Ends an address whose refusals are read by programs."""
+
+
 def utc_now() -> datetime:
     """Return the time now, aware and UTC."""
     return datetime.now(UTC)
@@ -86,6 +91,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
         routes=[
             Route("/", pages.board, methods=["GET"]),
             Route("/compare", compare_page.compare, methods=["GET"]),
+            Route("/quote", quote_page.quote, methods=["GET"]),
             Route("/claims", claims_page.claims, methods=["GET"]),
             Route("/changes", changes_page.changes, methods=["GET"]),
             Route("/status", status_page.status, methods=["GET"]),
@@ -145,7 +151,7 @@ class SecurityHeaders:
 
 
 def _for_programs(request: Request) -> bool:
-    return str(request.scope["path"]).endswith((".json", ".ndjson", ".csv", ".atom", ".parquet"))
+    return str(request.scope["path"]).endswith(FOR_PROGRAMS)
 
 
 def _on_query_error(request: Request, error: Exception) -> Response:

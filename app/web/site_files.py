@@ -35,8 +35,8 @@ MARKDOWN: Final = "text/markdown; charset=utf-8"
 XML: Final = "application/xml"
 SITEMAP_NAMESPACE: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
-NO_PAGES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Addresses without a dot that give no page."""
+NO_PAGES: Final = frozenset({"/healthz", "/readyz", "/metrics", "/quote"})
+"""Addresses without a dot that give no page, or one of forms alone."""
 
 
 def page_paths(application: FastAPI) -> tuple[str, ...]:
