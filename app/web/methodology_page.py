@@ -20,7 +20,7 @@ from app.domain.pairing import LEAST_CARDS, STANDS_RULE, TERMS_RULE
 from app.domain.providers import load_providers
 from app.domain.query import SPECS
 from app.domain.rates import LONGEST_USE
-from app.domain.rows import FLAG_MEANINGS
+from app.domain.rows import FLAG_MEANINGS, Flag
 from app.store.records import Outcome, State
 from app.web import changes_words, charts, compare_words, words
 from app.web.answers import etag, not_modified, respond
@@ -32,7 +32,7 @@ from app.web.source_status import FRESHNESS, OUTCOME
 from scrapers.reading import NOT_SOLD_WORDS, NoPrice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -75,8 +75,9 @@ OUTCOME_MEANINGS: Final = {
     Outcome.QUARANTINED: "a finding holds it whole until somebody decides; the last good offers stay",
     Outcome.REFUSED: "the source did not let itself be read, or what came was no price page",
     Outcome.FAILED: "something broke on the way; nothing was changed",
-    None: "it has begun and not ended",
 }
+
+UNDER_WAY: Final = "it has begun and not ended"
 
 FRESHNESS_MEANINGS: Final = {
     Freshness.FRESH: "read well within the time that two readings take",
@@ -224,75 +225,55 @@ RULES: Final = (
 """The rules that are no metric, flag or finding; their numbers come from the code that uses them."""
 
 
-def _sections() -> tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...]:
-    """Return the lists of words with a key, a label and a meaning each."""
+Entries = tuple[tuple[str, str, str], ...]
+"""Words with a key, a label and a meaning each."""
+
+
+def _sections() -> tuple[tuple[str, str, Entries], ...]:
+    """Return the lists of words, each with its key and its title."""
     return (
-        (
-            "flags",
-            "Warnings beside a price",
-            tuple((key.value, words.FLAG[key], meaning) for key, meaning in FLAG_MEANINGS.items()),
-        ),
-        (
-            "freshness",
-            "How fresh a source is",
-            tuple((key.value, FRESHNESS[key], FRESHNESS_MEANINGS[key]) for key in Freshness),
-        ),
+        ("flags", "Warnings beside a price", _entries(Flag, FLAG_MEANINGS, labels=words.FLAG)),
+        ("freshness", "How fresh a source is", _entries(Freshness, FRESHNESS_MEANINGS, labels=FRESHNESS)),
         (
             "outcomes",
             "How a run ends",
-            tuple(
-                (key.value if key else "under_way", OUTCOME[key], OUTCOME_MEANINGS[key])
-                for key in (*Outcome, None)
-            ),
+            (*_entries(Outcome, OUTCOME_MEANINGS, labels=OUTCOME), ("under_way", OUTCOME[None], UNDER_WAY)),
         ),
-        (
-            "held",
-            "What becomes of a held run",
-            tuple((key.value, key.value, STATE[key.value]) for key in State),
-        ),
+        ("held", "What becomes of a held run", _entries(State, STATE)),
         (
             "changes",
             "What can happen to an offer",
-            tuple((key.value, changes_words.KIND[key], changes_words.MEANING[key]) for key in ChangeKind),
+            _entries(ChangeKind, changes_words.MEANING, labels=changes_words.KIND),
         ),
-        (
-            "pricing",
-            "Pricing",
-            tuple((key.value, words.PRICING[key], PRICING_MEANINGS[key]) for key in PricingModel),
-        ),
-        (
-            "service",
-            "What is rented",
-            tuple((key.value, words.SERVICE[key], SERVICE_MEANINGS[key]) for key in ServiceKind),
-        ),
+        ("pricing", "Pricing", _entries(PricingModel, PRICING_MEANINGS, labels=words.PRICING)),
+        ("service", "What is rented", _entries(ServiceKind, SERVICE_MEANINGS, labels=words.SERVICE)),
         (
             "basis",
             "What a printed price is for",
             tuple((key.value, words.BASIS[key], "") for key in PriceBasis),
         ),
-        (
-            "doubts",
-            "Why an order is in doubt",
-            tuple((key.value, compare_words.DOUBT[key], WHY_MEANINGS[key]) for key in Why),
-        ),
+        ("doubts", "Why an order is in doubt", _entries(Why, WHY_MEANINGS, labels=compare_words.DOUBT)),
         (
             "claim_states",
             "What a claim can be",
             tuple((KIND[key], HOLDS[key], CLAIM_MEANINGS[key]) for key in HOLDS),
         ),
-        ("lines", "Lines of a history", tuple((key, key, LINE_MEANINGS[key]) for key in charts.WHAT)),
-        ("provider_kinds", "Whose prices", tuple((key, key, text) for key, text in KIND_MEANINGS.items())),
-        (
-            "no_price",
-            "A price cell without a price",
-            tuple((key.value, key.value, NO_PRICE_MEANINGS[key]) for key in NoPrice),
-        ),
-        ("spec", "Which published figures", tuple((key, key, SPEC_MEANINGS[key]) for key in SPECS)),
-        ("natures", "What a figure is", tuple((key, key, NATURE[key]) for key in NATURE)),
-        ("levels", "How much a finding matters", tuple((key, key, LEVEL_MEANINGS[key]) for key in Level)),
-        ("holding", "Findings that hold a run", tuple((key, key, text) for key, text in HOLDING.items())),
-        ("noted", "Findings that are noted", tuple((key, key, text) for key, text in NOTED.items())),
+        ("lines", "Lines of a history", _entries(charts.WHAT, LINE_MEANINGS)),
+        ("provider_kinds", "Whose prices", _entries(KIND_MEANINGS, KIND_MEANINGS)),
+        ("no_price", "A price cell without a price", _entries(NoPrice, NO_PRICE_MEANINGS)),
+        ("spec", "Which published figures", _entries(SPECS, SPEC_MEANINGS)),
+        ("natures", "What a figure is", _entries(NATURE, NATURE)),
+        ("levels", "How much a finding matters", _entries(Level, LEVEL_MEANINGS)),
+        ("holding", "Findings that hold a run", _entries(HOLDING, HOLDING)),
+        ("noted", "Findings that are noted", _entries(NOTED, NOTED)),
     )
+
+
+def _entries(
+    keys: Iterable[str], meanings: Mapping[Any, str], *, labels: Mapping[Any, str] | None = None
+) -> Entries:
+    """Return words with their meanings; without labels they are called by their keys."""
+    return tuple((str(key), labels[key] if labels else str(key), meanings[key]) for key in keys)
 
 
 def _claims() -> list[dict[str, Any]]:

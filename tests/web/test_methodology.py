@@ -75,12 +75,12 @@ def test_thresholds_are_those_of_the_checks() -> None:
 
 
 def enums() -> list[type[StrEnum]]:
-    """Return every list of states that code names, wherever it stands."""
+    """Return every list of states that code names, wherever it stands: what has words is a StrEnum."""
     found = []
     for path in [*(ROOT / "app").rglob("*.py"), *(ROOT / "scrapers").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             bases = {getattr(base, "id", getattr(base, "attr", "")) for base in getattr(node, "bases", ())}
-            if isinstance(node, ast.ClassDef) and any(base.endswith("Enum") for base in bases):
+            if isinstance(node, ast.ClassDef) and "StrEnum" in bases:
                 module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
                 found.append(getattr(module, node.name))
     return found
