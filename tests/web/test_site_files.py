@@ -100,8 +100,9 @@ def test_the_summary_holds_all_that_is_in_code(client: TestClient) -> None:
     assert [rule.name for rule in RULES if f"- {rule.name}: {rule.text}" not in text] == []
     assert [each["name"] for each in PARAMETERS if f"- `{each['name']}`" not in text] == []
     assert [each for each in ATTRIBUTION if each not in text] == []
-    places = [place for place in links.values() if "{" not in place and "roofline" not in place]
-    assert {place: client.get(place).status_code for place in places} == dict.fromkeys(places, 200)
+    # A roofline is of a variant that has to be named, and dumps are there when a day has been written.
+    some = [place for place in links.values() if not re.search(r"\{|roofline|/dumps/", place)]
+    assert {place: client.get(place).status_code for place in some} == dict.fromkeys(some, 200)
 
 
 @pytest.mark.parametrize("path", ["/llms.txt", "/robots.txt", "/sitemap.xml"])
