@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from starlette.responses import RedirectResponse
 
 from app.domain.metrics import METRICS, Metric
-from app.domain.offers import PricingModel
+from app.domain.offers import OWN_PREFIX, PricingModel
+from app.domain.query import query_pairs
 from app.web import charts, words
 from app.web.kept import answer_kept, base_of, json_of, page_of
 from app.web.pages import find_board
 from app.web.render import unit
-from app.web.state import link, query_string, query_text, read_pairs, read_query
+from app.web.state import joined, link, query_string, query_text, read_pairs, read_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     from app.web.charts import Figure
 
 MOST_POINTS: Final = 300
-"""Points of the scatter: the first of the query's order, and all that are on the frontier."""
+"""Points of the scatter: the first of the query's order, all on the frontier, and the reader's own."""
 MOST_CARDS: Final = 5
-"""Cards of the bars: those that most providers list, unless the query chooses."""
+"""Cards of the bars: those that most providers list, unless the query chooses, and the reader's own."""
 
 X: Final = METRICS["usd_per_tbs_hour"]
 Y: Final = METRICS["usd_per_pflop_hour"]
@@ -77,6 +78,11 @@ class Bars:
     cells: dict[tuple[str, str], Cell]
     left_out: int
 
+    @property
+    def own(self) -> frozenset[str]:
+        """Return those of the providers that are the reader's own figures."""
+        return frozenset(each for each in self.providers if each.startswith(OWN_PREFIX))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
@@ -100,6 +106,7 @@ class ChartPage:
     offers_href: str
     board_href: str
     other_href: str
+    quote_href: str
     pricings: tuple[Choice, ...]
     evidence_query: str
     x_unit: str
@@ -178,6 +185,7 @@ def _page(path: str, query: OfferQuery, *, title: str) -> ChartPage:
         offers_href=link("/offers.csv", kept, columns=columns),
         board_href=link("/", kept),
         other_href=link(other, kept),
+        quote_href=f"/quote?{joined([('back', path), *query_pairs(kept)])}",
         pricings=tuple(
             Choice(label=label, href=link(path, kept, pricing=value), chosen=query.pricing == value)
             for label, value in pricings
@@ -191,7 +199,13 @@ def _page(path: str, query: OfferQuery, *, title: str) -> ChartPage:
 def _figures_only(query: OfferQuery) -> OfferQuery:
     """Return the part of a query that the evidence of a row depends on."""
     return type(query)(
-        precision=query.precision, weights_gb=query.weights_gb, baseline=query.baseline, as_of=query.as_of
+        precision=query.precision,
+        weights_gb=query.weights_gb,
+        baseline=query.baseline,
+        as_of=query.as_of,
+        spec=query.spec,
+        quote=query.quote,
+        own=query.own,
     )
 
 
@@ -209,7 +223,11 @@ def scatter_of(served: Served, query: OfferQuery) -> Scatter:
             found.append((row, row.accelerator, x, y))
     best = efficient((x, y) for _, _, x, y in found)
     points = [Point(*each, (each[2], each[3]) in best) for each in found]
-    shown = [point for number, point in enumerate(points) if number < MOST_POINTS or point.is_efficient]
+    shown = [
+        point
+        for number, point in enumerate(points)
+        if number < MOST_POINTS or point.is_efficient or point.row.offer.is_own
+    ]
     return Scatter(points=tuple(shown), total=selection.total, known=len(found))
 
 
@@ -224,12 +242,15 @@ def efficient(pairs: Iterable[tuple[Decimal, Decimal]]) -> frozenset[tuple[Decim
 
 def _scatter_figure(found: Scatter, query: OfferQuery) -> Figure:
     groups: dict[str, list[charts.Point]] = {}
+    own: dict[str, list[charts.Point]] = {}
     for point in found.points:
         offer = point.row.offer
-        text = f"{words.provider_name(offer.provider)} {point.card.name}, {words.pricing(offer)}"
-        groups.setdefault(point.card.name, []).append((float(point.x), float(point.y), text))
+        label = charts.provider_label(offer.provider)
+        same = own.setdefault(label, []) if offer.is_own else groups.setdefault(point.card.name, [])
+        said = f"{label} {point.card.name}, {words.pricing(offer)}"
+        same.append((float(point.x), float(point.y), said))
     frontier = sorted({(float(each.x), float(each.y), "") for each in found.points if each.is_efficient})
-    return charts.scatter_figure(groups, frontier, x_unit=unit(X, query), y_unit=unit(Y, query))
+    return charts.scatter_figure(groups, frontier, own=own, x_unit=unit(X, query), y_unit=unit(Y, query))
 
 
 def bars_of(served: Served, query: OfferQuery) -> Bars:
@@ -257,23 +278,30 @@ def bars_of(served: Served, query: OfferQuery) -> Bars:
 
 
 def _cards(rows: Sequence[Row], *, everything: bool) -> tuple[Accelerator, ...]:
-    """Return the cards that bars show: those that most providers list; more only when the query chose."""
+    """Return the cards that bars show: those that most providers list; more only when the query chose.
+
+    Those of the reader's own figures are always among them.
+    """
     by_id = {row.accelerator.id: row.accelerator for row in rows if row.accelerator}
-    pairs = {(row.accelerator.id, row.offer.provider) for row in rows if row.accelerator}
+    pairs = {
+        (row.accelerator.id, row.offer.provider) for row in rows if row.accelerator and not row.offer.is_own
+    }
+    own = {row.accelerator.id for row in rows if row.accelerator and row.offer.is_own}
     counts = Counter(card for card, _ in pairs)
     order = sorted(by_id, key=lambda card: (-counts[card], card))
     most = len(charts.COLOURS) if everything else MOST_CARDS
-    return tuple(by_id[each] for each in order[:most])
+    return tuple(by_id[each] for number, each in enumerate(order) if number < most or each in own)
 
 
 def _bars_figure(found: Bars, query: OfferQuery) -> Figure:
     by_card = {
         card.name: {
-            words.provider_name(provider): float(cell.value)
+            charts.provider_label(provider): float(cell.value)
             for provider in found.providers
             if (cell := found.cells.get((provider, card.id))) is not None
         }
         for card in found.cards
     }
-    names = [words.provider_name(each) for each in found.providers]
-    return charts.bars_figure(by_card, names, unit=unit(found.metric, query))
+    names = [charts.provider_label(each) for each in found.providers]
+    own = {charts.provider_label(each) for each in found.own}
+    return charts.bars_figure(by_card, names, own=own, unit=unit(found.metric, query))

@@ -7,11 +7,12 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.accelerators import other_figures
+from app.domain.offers import OWN_PREFIX
 from app.domain.roofline import attainable_tflops, ridge_point
 from app.web import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from app.domain.accelerators import Accelerator
@@ -26,6 +27,9 @@ COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7E6543", "#8E79F
 
 Each has a contrast of 3 with the ground of either scheme, and the colour-blind tell any two apart.
 """
+
+OWN_SYMBOL: Final = "hexagram"
+"""The star that marks the reader's own figures, in ink; no series has it."""
 
 SYMBOLS: Final = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star", "triangle-down")
 PATTERNS: Final = ("", "/", "\\", ".", "x", "-", "|")
@@ -77,6 +81,12 @@ def log_axis(title: str) -> dict[str, Any]:
         "tickvals": marks,
         "ticktext": [f"{mark:,.4f}".rstrip("0").rstrip(".") for mark in marks],
     }
+
+
+def provider_label(provider: str) -> str:
+    """Return how a chart calls a provider: a reader's own figure is told from a provider of its name."""
+    name = words.provider_name(provider)
+    return f"yours: {name}" if provider.startswith(OWN_PREFIX) else name
 
 
 def series_name(line: Line) -> str:
@@ -230,23 +240,25 @@ Point = tuple[float, float, str]
 
 
 def scatter_figure(
-    groups: Mapping[str, Sequence[Point]], frontier: Sequence[Point], *, x_unit: str, y_unit: str
+    groups: Mapping[str, Sequence[Point]],
+    frontier: Sequence[Point],
+    *,
+    own: Mapping[str, Sequence[Point]],
+    x_unit: str,
+    y_unit: str,
 ) -> Figure:
-    """Return the points of each card and the efficient frontier: nothing is cheaper in both at once."""
+    """Return the points of each card, the reader's `own` by name, and the efficient frontier.
+
+    Nothing is cheaper in both at once than what is on the frontier.
+    """
+    hover = f"%{{text}}<br>%{{x:.3f}} {x_unit}<br>%{{y:.2f}} {y_unit}<extra></extra>"
     traces: list[dict[str, Any]] = []
     for (name, points), (colour, symbol, _) in zip(groups.items(), styles(len(groups)), strict=True):
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": _plain(name),
-                "x": [point[0] for point in points],
-                "y": [point[1] for point in points],
-                "text": [_plain(point[2]) for point in points],
-                "marker": {"color": colour, "symbol": symbol, "size": 9},
-                "hovertemplate": f"%{{text}}<br>%{{x:.3f}} {x_unit}<br>%{{y:.2f}} {y_unit}<extra></extra>",
-            }
-        )
+        marker = {"color": colour, "symbol": symbol, "size": 9}
+        traces.append(_points_trace(name, points, marker=marker, hover=hover))
+    for name, points in own.items():
+        marker = {"color": INK, "symbol": OWN_SYMBOL, "size": 14}
+        traces.append(_points_trace(name, points, marker=marker, hover=hover))
     traces.append(
         {
             "type": "scatter",
@@ -263,8 +275,32 @@ def scatter_figure(
     return {"data": traces, "layout": layout(*axes, showlegend=True)}
 
 
-def bars_figure(cards: Mapping[str, Mapping[str, float]], providers: Sequence[str], *, unit: str) -> Figure:
-    """Return bars of a figure by provider, one bar for each card that the provider lists."""
+def _points_trace(
+    name: str, points: Sequence[Point], *, marker: dict[str, Any], hover: str
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": _plain(name),
+        "x": [point[0] for point in points],
+        "y": [point[1] for point in points],
+        "text": [_plain(point[2]) for point in points],
+        "marker": marker,
+        "hovertemplate": hover,
+    }
+
+
+def bars_figure(
+    cards: Mapping[str, Mapping[str, float]],
+    providers: Sequence[str],
+    *,
+    unit: str,
+    own: Collection[str] = (),
+) -> Figure:
+    """Return bars of a figure by provider, one bar for each card that the provider lists.
+
+    Those of `own`, the reader's among the providers, have an edge of ink.
+    """
     traces = [
         {
             "type": "bar",
@@ -272,14 +308,11 @@ def bars_figure(cards: Mapping[str, Mapping[str, float]], providers: Sequence[st
             "name": _plain(name),
             "y": [_plain(each) for each in providers if each in values],
             "x": [values[each] for each in providers if each in values],
-            "marker": {
-                "color": colour,
-                "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)"},
-            },
+            "marker": _bar_marker(colour, pattern, [each in own for each in providers if each in values]),
             "hovertemplate": f"%{{y}}: %{{x:.3f}} {unit}<extra>{_plain(name)}</extra>",
         }
         for (name, values), (colour, _, _), pattern in zip(
-            cards.items(), styles(len(cards)), cycle(PATTERNS), strict=False
+            cards.items(), styles(len(cards)), _patterns(len(cards)), strict=True
         )
     ]
     order = {
@@ -293,3 +326,18 @@ def bars_figure(cards: Mapping[str, Mapping[str, float]], providers: Sequence[st
             {"title": {"text": unit}, "rangemode": "tozero"}, order, showlegend=True, barmode="group"
         ),
     }
+
+
+def _patterns(number: int) -> list[str]:
+    """Return a pattern for each of so many bars: another one each time that the colours begin anew."""
+    count = len(PATTERNS)
+    return [PATTERNS[(each + each // count) % count] for each in range(number)]
+
+
+def _bar_marker(colour: str, pattern: str, are_own: Sequence[bool]) -> dict[str, Any]:
+    """Return how the bars of a card look, those of the reader's own with an edge."""
+    fill = {"shape": pattern, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)"}
+    marker: dict[str, Any] = {"color": colour, "pattern": fill}
+    if any(are_own):
+        marker["line"] = {"color": INK, "width": [2 if is_own else 0 for is_own in are_own]}
+    return marker
