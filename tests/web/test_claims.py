@@ -144,6 +144,14 @@ def test_an_edit_breaks_a_claim_on_its_day_and_it_says_so(database_url: str) -> 
         assert round(broken["decided_by"]["slack_percent"], 2) == -0.5  # 1.667 / 1.675 - 1
         page = LexborHTMLParser(get(client, "/claims?as_of=2026-11-07")).css_first(f"#{CHEAPEST}")
         assert page.css_first(".standing").text().strip() == "does not hold any more: it broke on 2026-11-05"
+        said = " ".join(page.text().split())
+        assert "by 0.5 % at Fireworks (1.675 against 1.667 of the H200 SXM 141 GB)" in said
+        assert "at 6 of 7 providers, 7 needed" in said
+        assert "held from 2026-11-02" in said
+        for day, holds in ((4, True), (5, False), (8, False), (9, True)):
+            assert claim_of(client, CHEAPEST, f"?as_of=2026-11-{day:02}")["holds"] is holds
+            other = claim_of(client, "h200-beats-h100-sxm", f"?as_of=2026-11-{day:02}")
+            assert (other["holds"], other["since"]) == (True, "2026-11-02")
         now = LexborHTMLParser(get(client, "/claims")).css_first(f"#{CHEAPEST}").text()
         assert "did not hold from 2026-11-05; held from 2026-11-02" in " ".join(now.split())
 

@@ -1,7 +1,9 @@
 """The claims over the 44 days of an aggregator, then the table of 2026-10-30; runs where ../shared is."""
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +17,23 @@ SNAPSHOTS = Path(__file__).parents[2].parent / "shared" / "gpurentalprices" / "s
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
+WAS = {True: "held", False: "did not hold", None: "could not be told"}
+
+
+def line_of(claim: dict[str, Any]) -> str:
+    """Return a claim with its dates and what decides it now, as a line."""
+    past = ", ".join(f"{WAS[step['holds']]} from {step['day']}" for step in claim["steps"])
+    by = claim["decided_by"]
+    now = (
+        f"{by['slack_percent']:+.1f} % at {by['provider']}: {by['value']:.3f} against {by['rival_value']:.3f}"
+    )
+    return f"{claim['id']}: {past}; now {now} of the {by['rival']}\n"
+
+
 @pytest.mark.skipif(not SNAPSHOTS.is_dir(), reason="not run: ../shared is not here")
-def test_the_claims_over_the_days_of_the_aggregator(tmp_path: Path) -> None:
+def test_the_claims_over_the_days_of_the_aggregator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The aggregator names no form factor of an H200, and no Together AI rate of 91 to 180 days."""
     engine = make_engine(url := f"sqlite:///{tmp_path}/days.db")
     upgrade(engine)
@@ -26,6 +43,8 @@ def test_the_claims_over_the_days_of_the_aggregator(tmp_path: Path) -> None:
     engine.dispose()
     with serving(url, NOW) as client:
         document = client.get("/claims.json").json()
+    with capsys.disabled():
+        sys.stdout.writelines(["\n", *(line_of(claim) for claim in document["claims"])])
     steps = {
         claim["id"]: [(step["day"], step["holds"]) for step in claim["steps"]] for claim in document["claims"]
     }
