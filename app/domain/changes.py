@@ -82,11 +82,12 @@ def kind_of_step(
         return ChangeKind.NEW
     if is_gap:
         return ChangeKind.BACK
+    if before.price_basis is after.price_basis and before.currency == after.currency:
+        # In one unit the printed prices tell; a large run has thousands of them.
+        return ChangeKind.MOVE if before.list_price != after.list_price else ChangeKind.RESTATED
     percent = percent_between(before, after, offer=offer)
-    if percent is None or percent == 0:
-        return ChangeKind.RESTATED
-    other_unit = before.price_basis is not after.price_basis
-    return ChangeKind.RESTATED if other_unit and abs(percent) < ROUNDING_PERCENT else ChangeKind.MOVE
+    is_same = percent is None or abs(percent) < ROUNDING_PERCENT
+    return ChangeKind.RESTATED if is_same else ChangeKind.MOVE
 
 
 def percent_between(before: PricePoint, after: PricePoint, *, offer: Offer) -> Decimal | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, desc, func, or_, select, type_coerce
@@ -15,14 +16,21 @@ from app.store.tables import offer, price, scrape_run
 from app.store.types import BIG_INTEGER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, RowMapping, Select
+    from sqlalchemy import ColumnElement, Connection, Select
 
 SECONDS_PER_DAY: Final = 86_400
 
 _OFFER_FIELDS: Final = tuple(part.name for part in fields(Offer) if part.name != "valid_from")
 _POINT_FIELDS: Final = tuple(part.name for part in fields(PricePoint))
+
+_BASES: Final = {each.value: each for each in PriceBasis}
+_MODELS: Final = {each.value: each for each in PricingModel}
+_KINDS_OF_SERVICE: Final = {each.value: each for each in ServiceKind}
+
+ROWS_AT_ONCE: Final = 1000
+"""Rows that are fetched together: a week of large runs has tens of thousands."""
 
 _before = price.alias("before")
 _next = price.alias("following")
@@ -179,7 +187,7 @@ def _choice(wanted: Wanted) -> list[ColumnElement[bool]]:
 def _begun(connection: Connection, start: datetime, end: datetime, *, wanted: Wanted) -> list[Change]:
     """Return moves, new offers and those that are back."""
     found = []
-    for row in connection.execute(begun_query(start, end, wanted=wanted)).mappings():
+    for row in _read(connection, begun_query(start, end, wanted=wanted)):
         each, after, before = _offer(row), _point(row), _before_point(row)
         is_gap = row["before_to"] != row["valid_from"]
         kind = kind_of_step(before, after, offer=each, is_gap=is_gap)
@@ -206,7 +214,7 @@ def _begun(connection: Connection, start: datetime, end: datetime, *, wanted: Wa
 def _ended(connection: Connection, start: datetime, end: datetime, *, wanted: Wanted) -> list[Change]:
     """Return the offers that were withdrawn, with the last day whose board holds them."""
     found = []
-    for row in connection.execute(ended_query(start, end, wanted=wanted)).mappings():
+    for row in _read(connection, ended_query(start, end, wanted=wanted)):
         at: datetime = row["valid_to"]
         day = at.date() - timedelta(days=1)
         found.append(
@@ -229,7 +237,7 @@ def _ended(connection: Connection, start: datetime, end: datetime, *, wanted: Wa
 def _announced(connection: Connection, start: datetime, end: datetime, *, wanted: Wanted) -> list[Change]:
     """Return the prices that were announced for a later date."""
     found = []
-    for row in connection.execute(announced_query(start, end, wanted=wanted)).mappings():
+    for row in _read(connection, announced_query(start, end, wanted=wanted)):
         at: datetime = row["observed_at"]
         has_price = row["before_from"] is not None and row["before_from"] <= at
         found.append(
@@ -249,26 +257,43 @@ def _announced(connection: Connection, start: datetime, end: datetime, *, wanted
     return found
 
 
+@lru_cache(maxsize=1024)
 def _end_of(day: date) -> datetime:
     """Return the last second of a day, the instant that stands for it."""
     return midnight(day) + timedelta(days=1, seconds=-1)
 
 
-def _offer(row: RowMapping) -> Offer:
-    words = {name: row[name] for name in _OFFER_FIELDS}
-    words["price_basis"] = PriceBasis(words["price_basis"])
-    words["pricing_model"] = PricingModel(words["pricing_model"])
-    words["service_kind"] = ServiceKind(words["service_kind"])
-    return Offer(**words)
+def _read(connection: Connection, query: Select[Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield rows by column, many fetched at a time; words that we know are those of their enumeration."""
+    found = connection.execute(query)
+    names = tuple(found.keys())
+    for rows in found.partitions(ROWS_AT_ONCE):
+        for row in rows:
+            words = dict(zip(names, row, strict=True))
+            words["price_basis"] = _BASES[words["price_basis"]]
+            words["pricing_model"] = _MODELS[words["pricing_model"]]
+            words["service_kind"] = _KINDS_OF_SERVICE[words["service_kind"]]
+            yield words
 
 
-def _point(row: RowMapping, prefix: str = "") -> PricePoint:
-    words = {name: row[f"{prefix}{name}"] for name in _POINT_FIELDS}
-    return PricePoint(**{**words, "price_basis": PriceBasis(words["price_basis"])})
+def _offer(row: Mapping[str, Any]) -> Offer:
+    return Offer(**{name: row[name] for name in _OFFER_FIELDS})
 
 
-def _before_point(row: RowMapping) -> PricePoint | None:
-    return None if row["before_to"] is None else _point(row, "before_")
+def _point(row: Mapping[str, Any]) -> PricePoint:
+    return PricePoint(**{name: row[name] for name in _POINT_FIELDS})
+
+
+def _before_point(row: Mapping[str, Any]) -> PricePoint | None:
+    if row["before_to"] is None:
+        return None
+    return PricePoint(
+        list_price=row["before_list_price"],
+        currency=row["before_currency"],
+        price_basis=_BASES[row["before_price_basis"]],
+        usd_micros_per_gpu_hour=row["before_usd_micros_per_gpu_hour"],
+        is_floor=row["before_is_floor"],
+    )
 
 
 _KINDS: Final = {kind: number for number, kind in enumerate(ChangeKind)}
