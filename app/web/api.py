@@ -93,7 +93,7 @@ def offers_csv(request: Request) -> Response:
             return Streamed(chunks=csv_chunks(rows, write), media_type=CSV, headers=headers)
         return Answer(write(rows).encode(), CSV, headers)
 
-    return _export(request, make)
+    return export_kept(request, make)
 
 
 @router.get(
@@ -122,7 +122,7 @@ def offers_json(request: Request) -> Response:
         document = json_document(selection, rows, instant=served.board.instant, next_href=following)
         return Answer(json_bytes(document), JSON)
 
-    return _export(request, make)
+    return export_kept(request, make)
 
 
 @router.get(
@@ -145,16 +145,18 @@ def offers_ndjson(request: Request) -> Response:
         chunks = line_chunks(rows, lambda row: json_bytes(json_row(row, selection.view, columns=columns)))
         return Streamed(chunks=chunks, media_type=NDJSON)
 
-    return _export(request, make)
+    return export_kept(request, make)
 
 
-def _export(request: Request, make: Callable[..., Answer | Streamed]) -> Response:
+def export_kept(request: Request, make: Callable[..., Answer | Streamed], *, base: str = "") -> Response:
+    """Answer what `make` makes of board and query: of all rows unless the address names a page."""
+
     def answer(served: Served, text: str) -> Answer | Streamed:
         query = read_query(text, served.words)
         paged = any(name in {"page", "per_page"} and value for name, value in read_pairs(text))
         return make(served, query, everything=not paged)
 
-    return answer_kept(request, answer)
+    return answer_kept(request, answer, base=base)
 
 
 @router.get(

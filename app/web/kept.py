@@ -98,7 +98,7 @@ def csv_of(name: str, columns: Sequence[str], *, rows: Iterable[Sequence[object]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerows([csv_cell(value) for value in row] for row in rows)
     disposition = f'attachment; filename="inferprice-{name}.csv"'
     return Answer(out.getvalue().encode(), CSV, {"content-disposition": disposition})
 
@@ -122,7 +122,8 @@ def flat(plain: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obje
             yield f"{prefix}{key}", " | ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _cell(value: object) -> object:
+def csv_cell(value: object) -> object:
+    """Return a value as a cell of a CSV: nothing where unknown, a plain number, a text that runs nowhere."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -30,6 +30,7 @@ from app.web import (
     provider_page,
     site_files,
     status_page,
+    view_exports,
 )
 from app.web.api import JSON, REFUSALS
 from app.web.changes_query import DAYS_PER_PAGE
@@ -57,6 +58,7 @@ router = APIRouter()
 
 _OBJECT: Final[dict[str, Any]] = {"type": "object"}
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
+_FILE: Final[dict[str, Any]] = {"type": "string", "format": "binary"}
 CSV: Final = "text/csv"
 
 
@@ -74,7 +76,7 @@ def _twin(
     parameters: list[dict[str, Any]],
 ) -> None:
     """Register what programs ask for, with its place in the OpenAPI document."""
-    schema = _OBJECT if media_type == JSON else _TEXT
+    schema = _OBJECT if media_type == JSON else _TEXT if media_type.startswith("text/") else _FILE
 
     def answer(request: Request) -> Response:
         return endpoint(request)
@@ -245,6 +247,15 @@ for _path, _figure, _about, _parameters in (
         summary=f"{_about} as a figure for plotly",
         media_type=JSON,
         parameters=_parameters,
+    )
+
+for _ending, _form in view_exports.FORMS.items():
+    _twin(
+        f"/view.{_ending}",
+        view_exports.view_answer(_ending),
+        summary=f"What the board shows, in its columns, order and units, as {_form.name}",
+        media_type=_form.media_type.partition(";")[0],
+        parameters=PARAMETERS,
     )
 
 LAST_PAGES: Final = [

@@ -98,7 +98,7 @@ def csv_chunks(rows: Iterable[T], write: Callable[[Iterable[T]], str]) -> Iterat
     """Yield a CSV text in chunks; `write` returns rows as a whole table, whose header is one line."""
     for number, batch in enumerate(batches(rows)):
         text = write(batch)
-        yield (text.partition("\r\n")[2] if number else text).encode()
+        yield (text.partition("\n")[2] if number else text).encode()
 
 
 def line_chunks(rows: Iterable[T], write: Callable[[T], bytes]) -> Iterator[bytes]:

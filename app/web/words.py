@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.domain.offers import Offer
+    from app.domain.rates import Rate
 
 DASH: Final = "\N{EN DASH}"
 
@@ -97,6 +98,12 @@ def pricing(offer: Offer) -> str:
     if offer.tier:
         parts.append(offer.tier)
     return ", ".join(parts)
+
+
+def rate(value: Rate) -> str:
+    """Return by which rate of which day another currency is dollars."""
+    worth = exact(value.usd_per_unit)
+    return f"1 {value.currency} = {worth} USD, the European Central Bank's reference rate of {value.day}"
 
 
 def moment(value: datetime) -> str:

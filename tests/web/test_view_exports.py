@@ -1,0 +1,490 @@
+"""Every form of a view holds the rows, columns, order, units and numbers that its page shows."""
+
+import csv
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from urllib.parse import urlencode
+
+import openpyxl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+from selectolax.lexbor import LexborHTMLParser
+from starlette.testclient import TestClient
+
+from app.domain.columns import COLUMNS, FACTS
+from app.domain.metrics import METHODOLOGY_VERSION
+from app.domain.query import OfferQuery
+from app.domain.rates import Rate
+from app.store.rates import keep_rates
+from app.store.session import make_engine, writing
+from app.web import view_exports, view_files
+from tests.databases import empty_sqlite
+from tests.domain import made
+from tests.web import hostile, market
+from tests.web.conftest import serve
+from tests.web.reading import address, get
+from tests.web.view_reading import (
+    FORMULA_STARTS,
+    READERS,
+    Read,
+    Screen,
+    differences,
+    read_screen,
+    same_headings,
+)
+
+ENDINGS = tuple(READERS)
+TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+    "json": "application/json",
+    "md": "text/markdown; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "parquet": "application/vnd.apache.parquet",
+}
+BANK = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
+EURO = Rate(day=date(2026, 11, 19), currency="EUR", usd_per_unit=Decimal("1.1588"), source_url=BANK)
+
+# Names in the order chosen below, as they are in euros for an instance and a month.
+NAMES = [
+    *("eur_per_tbs_month", "provider", "gpu_count", "eur_per_instance_month", "accelerator", "pricing_model"),
+    *("valid_from", "form_factor_assumed", "term_days_max", "eur_per_pflop_month", "memory_bandwidth_tb_s"),
+    *("flags", "source_url", "list_price", "memory_gb_as_written", "region"),
+]
+COLUMNS_ASKED = ",".join(
+    [
+        *("usd_per_tbs_hour", "provider", "gpu_count", "usd_per_gpu_hour", "accelerator", "pricing_model"),
+        *("valid_from", "form_factor_assumed", "term_days_max", "usd_per_pflop_hour"),
+        *("memory_bandwidth_tb_s", "flags", "source_url", "list_price", "memory_gb_as_written", "region"),
+    ]
+)
+VIEW = urlencode(
+    [
+        ("gpu", "h200,h100"),
+        ("where.usd_per_gpu_hour", ">1800"),
+        ("columns", COLUMNS_ASKED),
+        ("period", "month"),
+        ("per", "instance"),
+        ("currency", "EUR"),
+        ("sort", "provider,-usd_per_gpu_hour"),
+        ("quote", "My deal|h200-sxm|3.10|8x 91-180d"),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The filled market with a rate of the euro."""
+    url = empty_sqlite(tmp_path_factory.mktemp("views"))
+    market.fill(url)
+    with_rate(url)
+    with serve(url) as served:
+        yield served
+
+
+def with_rate(url: str) -> None:
+    engine = make_engine(url)
+    with writing(engine) as connection:
+        keep_rates(connection, [EURO], capture_sha256="1" * 64)
+    engine.dispose()
+
+
+def screen_of(client: TestClient, query: str) -> Screen:
+    return read_screen(get(client, f"/?{query}&per_page=1000"))
+
+
+def read(client: TestClient, ending: str, query: str, screen: Screen) -> Read:
+    answer = client.get(f"/view.{ending}?{query}")
+    assert answer.status_code == 200, answer.text[:500]
+    assert answer.headers["content-type"] == TYPES[ending]
+    return READERS[ending](answer.content, screen)
+
+
+# ---------------------------------------------------------------- the same as on the screen
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_filtered_reordered_view_in_other_units_is_the_same_in_every_form(
+    client: TestClient, ending: str
+) -> None:
+    screen = screen_of(client, VIEW)
+    assert len(screen.rows) > 30
+    found = read(client, ending, VIEW, screen)
+    assert differences(screen, found, ending=ending) == []
+    if ending in {"md", "xlsx"}:
+        assert same_headings(screen, found.names)
+    else:
+        assert found.names == NAMES
+
+
+@pytest.mark.parametrize("ending", [each for each in ENDINGS if each != "md"])
+def test_the_figures_are_those_worked_out_by_hand(client: TestClient, ending: str) -> None:
+    """Eight H200 at 4.29 $/h for 730 hours at 1.1588 $/EUR; 4.8 TB/s each; and the reader's own at 3.10."""
+    found = read(client, ending, VIEW, screen_of(client, VIEW))
+    lines = [dict(zip(NAMES, row, strict=True)) for row in found.rows]
+
+    def close(line: dict[str, object], name: str, value: Fraction) -> None:
+        assert line[name] == pytest.approx(float(value), rel=1e-14)
+
+    euros = 730 / Fraction("1.1588")
+    (eight,) = [
+        line
+        for line in lines
+        if (line["provider"], line["gpu_count"], line["region"]) == ("acme", 8, "us-east")
+        and (line["accelerator"], line["pricing_model"]) == ("H200 SXM 141 GB", "on demand")
+    ]
+    close(eight, "eur_per_instance_month", 8 * Fraction("4.29") * euros)
+    close(eight, "eur_per_tbs_month", Fraction("4.29") / Fraction("4.8") * euros)
+    (mine,) = [line for line in lines if line["provider"] == "My deal"]
+    close(mine, "eur_per_instance_month", 8 * Fraction("3.10") * euros)
+    assert mine["pricing_model"] == "reserved, 91\N{EN DASH}180 days"
+    assert mine["flags"].split()[0] == "own"
+    providers = [line["provider"] for line in lines]
+    assert list(dict.fromkeys(providers)) == ["acme", "Nebius", "odd", "My deal", "RunPod"]
+    prices = [line["eur_per_instance_month"] for line in lines if line["provider"] == "acme"]
+    assert prices == sorted(prices, reverse=True)
+    assert min(line["eur_per_instance_month"] for line in lines) > 1800
+
+
+QUERIES = st.builds(
+    lambda query, currency: query.replace(currency=currency),
+    made.queries(
+        providers=("acme", "runpod", "odd", "nebius", "oldhost"),
+        regions=market.REGIONS,
+        days=(None, None, market.TODAY),
+        most_per_page=100,
+    ),
+    st.sampled_from(("USD", "EUR")),
+)
+
+
+@given(query=QUERIES)
+@settings(max_examples=25)
+def test_any_view_is_the_same_in_every_form(client: TestClient, query: OfferQuery) -> None:
+    screen = read_screen(get(client, address("/", query)))
+    for ending in ENDINGS:
+        _, _, text = address("", query).partition("?")
+        found = read(client, ending, text, screen)
+        assert differences(screen, found, ending=ending) == [], ending
+
+
+def test_every_column_has_a_place_in_every_form(client: TestClient) -> None:
+    query = f"columns={','.join(COLUMNS)}&baseline=h100-sxm&period=day&currency=EUR"
+    screen = screen_of(client, query)
+    for ending in ENDINGS:
+        found = read(client, ending, query, screen)
+        assert len(found.names) == len(set(found.names)) == len(COLUMNS)
+        assert differences(screen, found, ending=ending) == [], ending
+    numeric = [isinstance(column, type(FACTS["sku"])) and column.numeric for column in COLUMNS.values()]
+    assert list(screen.to_the_right) == [
+        is_numeric or key not in FACTS for key, is_numeric in zip(COLUMNS, numeric, strict=True)
+    ]
+
+
+def test_the_price_of_an_instance_chosen_twice_has_two_names(client: TestClient) -> None:
+    query = "columns=usd_per_gpu_hour,usd_per_instance_hour&per=instance"
+    screen = screen_of(client, query)
+    for ending in ENDINGS:
+        found = read(client, ending, query, screen)
+        assert differences(screen, found, ending=ending) == []
+        if ending not in {"md", "xlsx"}:
+            assert found.names == ["usd_per_instance_hour", "also_usd_per_instance_hour"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_no_rows_and_one_page_of_rows(client: TestClient, ending: str) -> None:
+    screen = screen_of(client, "q=nothing+like+it")
+    nothing = read(client, ending, "q=nothing+like+it", screen)
+    assert (len(nothing.names), nothing.rows) == (len(screen.headings), [])
+    second = read_screen(get(client, "/?per_page=7&page=2"))
+    assert differences(second, read(client, ending, "per_page=7&page=2", second), ending=ending) == []
+    assert len(read(client, ending, "", screen).rows) > 100
+
+
+# ---------------------------------------------------------------- what each form says besides
+
+
+def test_json_says_the_units_and_why_a_value_is_unknown(client: TestClient) -> None:
+    document = client.get(f"/view.json?{VIEW}").json()
+    assert document["as_of"] == "2026-11-20T12:30:00Z"
+    assert document["units"] == {
+        "period": "month",
+        "per": "instance",
+        "currency": "EUR",
+        "rate_usd_per_unit": 1.1588,
+        "rate_day": "2026-11-19",
+    }
+    assert document["total"] == len(document["rows"])
+    assert document["columns"][0] == {
+        "key": "eur_per_tbs_month",
+        "label": "Bandwidth price",
+        "unit": "EUR/TB/s-month",
+    }
+    assert document["columns"][9]["unit"] == "EUR/PFLOP-month, FP8"
+    for row in document["rows"]:
+        assert set(row["unknown"]) == {key for key, value in row.items() if value is None}
+        assert all(row["unknown"].values())
+    plain_units = client.get("/view.json").json()["units"]
+    assert plain_units["rate_day"] is plain_units["rate_usd_per_unit"] is None
+    floor = next(row for row in client.get("/view.json?gpu=b200&provider=odd").json()["rows"])
+    assert "floor" in floor["flags"]
+    assert "the price is a floor" in floor["unknown"]["usd_per_tbs_hour"]
+
+
+def test_markdown_rounds_aligns_and_says_where_it_is_from(client: TestClient) -> None:
+    text = get(client, f"/view.md?{VIEW}")
+    head, marks, *_ = text.splitlines()
+    assert head.startswith("| Bandwidth price (EUR/TB/s-month) | Provider | GPUs |")
+    right = screen_of(client, VIEW).to_the_right
+    assert marks == f"| {' | '.join('---:' if each else '---' for each in right)} |"
+    last = text.splitlines()[-1]
+    before, _, page = last.removesuffix(">").partition(": <")
+    assert before == (
+        "InferPrice, as of 2026-11-20T12:30:00Z; "
+        "1 EUR = 1.1588 USD, the European Central Bank's reference rate of 2026-11-19"
+    )
+    place = page.removeprefix("http://testserver")
+    assert read_screen(get(client, f"{place}&per_page=1000")) == screen_of(client, VIEW)
+    assert "\N{GREATER-THAN OR EQUAL TO} 4.00" in get(client, "/view.md?gpu=b200&provider=odd")
+
+
+def test_a_workbook_has_a_head_that_stays_formats_and_a_sheet_about_it(client: TestClient) -> None:
+    book = openpyxl.load_workbook(io.BytesIO(client.get(f"/view.xlsx?{VIEW}").content))
+    assert book.sheetnames == ["Offers", "About"]
+    sheet = book["Offers"]
+    count = len(screen_of(client, VIEW).rows)
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:P{count + 1}")
+    assert all(cell.font.b for cell in sheet[1])
+    assert sheet["A1"].value == "Bandwidth price (EUR/TB/s-month)"
+    # Three decimals by the hour, two fewer by the month; GPUs are whole; a day is a day.
+    formats = [sheet[f"{letter}2"].number_format for letter in "ACDGN"]
+    assert formats == ["#,##0.0", "0", "#,##0", "yyyy-mm-dd", "General"]
+    about = {str(name): str(value) for name, value in book["About"].iter_rows(values_only=True)}
+    assert about["As of"] == "2026-11-20T12:30:00Z"
+    assert about["Methodology version"] == METHODOLOGY_VERSION
+    assert about["Prices are for"] == "one month of one instance"
+    assert about["Exchange rate"].startswith("1 EUR = 1.1588 USD")
+    assert about["Page"] == f"http://testserver/?{about['Query']}"
+    assert screen_of(client, about["Query"]) == screen_of(client, VIEW)
+    floor = openpyxl.load_workbook(io.BytesIO(client.get("/view.xlsx?gpu=b200&provider=odd").content))
+    assert floor["Offers"]["C2"].value == 4
+    assert floor["Offers"]["C2"].number_format == '"\N{GREATER-THAN OR EQUAL TO} "#,##0.00'
+
+
+def test_parquet_has_types_units_and_says_what_was_asked(client: TestClient) -> None:
+    file = parquet.ParquetFile(io.BytesIO(client.get(f"/view.parquet?{VIEW}").content))
+    schema = file.schema_arrow
+    kinds = {"double": set(), "int64": set(), "bool": set(), "date32[day]": set(), "string": set()}
+    for field in schema:
+        kinds[str(field.type)].add(field.name)
+    assert kinds == {
+        "double": {*(name for name in NAMES if name.startswith("eur_")), "memory_bandwidth_tb_s"}
+        | {"list_price", "memory_gb_as_written"},
+        "int64": {"gpu_count", "term_days_max"},
+        "bool": {"form_factor_assumed"},
+        "date32[day]": {"valid_from"},
+        "string": {"provider", "accelerator", "pricing_model", "flags", "source_url", "region"},
+    }
+    assert schema.field("eur_per_pflop_month").metadata == {
+        b"label": b"Compute price",
+        b"unit": b"EUR/PFLOP-month, FP8",
+    }
+    said = {key.decode(): value.decode() for key, value in schema.metadata.items()}
+    assert (said["as_of"], said["methodology_version"]) == ("2026-11-20T12:30:00Z", METHODOLOGY_VERSION)
+    assert screen_of(client, said["query"]) == screen_of(client, VIEW)
+    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+# ---------------------------------------------------------------- texts that mean harm
+
+FEARED = (
+    *(
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(1)",
+        " =1",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        "\uff1d1",
+        '=HYPERLINK("https://x.example")',
+    ),
+    *("a|b", "a\\|b", "a\\", "|", "two\nlines", "two\r\nlines", "tab\there", "nul \0 bell\x07esc\x1b[31m"),
+    *('"quoted"', 'a,"b",c', "<b>bold</b>", "**bold** _it_ `code` ~~no~~", "[a](javascript:alert(1))"),
+    *("&lt;&amp;&#124;", "www.evil.example", "https://evil.example/a_b", "_x0041_", "<r><t>x</t></r>"),
+    *(
+        "<r></is></c></row></r>",
+        "line\u2028end\u0085end",
+        "\ufffe\uffff",
+        "NaN",
+        "null",
+        "1e5",
+        "007",
+        "x" * 40_000,
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def feared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    offers = [
+        market.offer(
+            "acme", text, None, "1", accelerator_as_written=text, region=text, tier=text, fragment=text
+        )
+        for text in FEARED
+    ]
+    url = empty_sqlite(tmp_path_factory.mktemp("feared"))
+    market.fill(url, market=[("acme", market.at(20), offers), *hostile.runs()])
+    with serve(url) as served:
+        yield served
+
+
+HARM = "columns=region,usd_per_gpu_hour,accelerator,sku,pricing_model,provider,fragment,source_url&sort=sku"
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_texts_that_mean_harm_are_texts_in_every_form(feared: TestClient, ending: str) -> None:
+    screen = screen_of(feared, HARM)
+    assert len(screen.rows) == len(FEARED) + len(hostile.offers())
+    wrong = differences(screen, read(feared, ending, HARM, screen), ending=ending)
+    long = [each for each in wrong if len(each[2].text) > 32_767]
+    assert [each for each in wrong if each not in long] == []
+    # A cell of a sheet holds 32,767 characters: what is longer is cut and says so.
+    assert len(long) == (5 if ending == "xlsx" else 0)
+    assert all(value == f"{seen.text[:16_383]}\N{HORIZONTAL ELLIPSIS}" for _, _, seen, value in long)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_no_cell_of_a_text_is_run_and_none_breaks_a_line(feared: TestClient, ending: str) -> None:
+    text = get(feared, f"/view.{ending}?{HARM}")
+    lines = text.removesuffix("\r\n" if ending == "csv" else "\n").split("\r\n" if ending == "csv" else "\n")
+    assert len(lines) == len(FEARED) + len(hostile.offers()) + 1
+    if ending == "tsv":
+        assert {line.count("\t") for line in lines} == {7}
+        assert "\r" not in text
+    for row in csv.reader(io.StringIO(text, newline=""), delimiter="\t" if ending == "tsv" else ","):
+        assert [cell for cell in row if cell.lstrip(" ").startswith(FORMULA_STARTS)] == []
+
+
+def test_a_workbook_holds_no_formula_and_no_link(feared: TestClient) -> None:
+    body = feared.get(f"/view.xlsx?{HARM}").content
+    sheet = openpyxl.load_workbook(io.BytesIO(body))["Offers"]
+    cells = [cell for row in sheet.iter_rows() for cell in row if cell.value is not None]
+    assert {cell.data_type for cell in cells} == {"s", "n"}
+    assert [cell for cell in cells if cell.hyperlink] == []
+    with zipfile.ZipFile(io.BytesIO(body)) as parts:
+        for name in parts.namelist():
+            assert b"<f>" not in parts.read(name)
+            assert b"<hyperlink" not in parts.read(name)
+
+
+def test_markdown_holds_no_markup_of_others(feared: TestClient) -> None:
+    text = get(feared, f"/view.md?{HARM}")
+    assert len(text.splitlines()) == len(FEARED) + len(hostile.offers()) + 4
+    assert "<" not in text.replace("](<http", "").replace(": <http", "")
+    assert "[a](" not in text
+    assert re.search(r"(?<!\\)://evil|www\.evil", text) is None
+
+
+# ---------------------------------------------------------------- how it is answered
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_form_has_a_name_a_tag_and_says_when_it_has_not_changed(client: TestClient, ending: str) -> None:
+    path = f"/view.{ending}?gpu=h100"
+    answer = client.get(path)
+    kind = "inline" if ending in {"json", "md"} else "attachment"
+    name = f"inferprice-view-2026-11-20.{ending}"
+    assert answer.headers["content-disposition"] == f'{kind}; filename="{name}"'
+    past = client.get(f"{path}&as_of=2026-11-14").headers["content-disposition"]
+    assert f"inferprice-view-2026-11-14.{ending}" in past
+    for known in (
+        {"if-none-match": answer.headers["etag"]},
+        {"if-modified-since": answer.headers["last-modified"]},
+    ):
+        again = client.get(path, headers=known)
+        assert (again.status_code, again.content) == (304, b"")
+    headed = client.head(path)
+    assert (headed.status_code, headed.content) == (200, b"")
+    assert headed.headers["etag"] == answer.headers["etag"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_view_with_prices_of_one_s_own_is_kept_by_nobody(
+    client: TestClient, ending: str, *, streamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if streamed:
+        monkeypatch.setattr(view_exports, "STREAMED_ROWS", 3)
+    answer = client.get(f"/view.{ending}?{VIEW}")
+    assert answer.headers["cache-control"] == "private, no-store"
+    assert not {"etag", "last-modified"} & set(answer.headers)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_refusal_is_read_by_programs(client: TestClient, ending: str) -> None:
+    answer = client.get(f"/view.{ending}?gpu=h300")
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+    assert answer.json()["field"] == "gpu"
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_long_view_is_streamed_with_the_same_bytes(
+    client: TestClient, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/view.{ending}?sort=-usd_per_gpu_hour&columns=provider,usd_per_gpu_hour,valid_from"
+    whole = client.get(path)
+    monkeypatch.setattr(view_exports, "STREAMED_ROWS", 3)
+    streamed = client.get(f"{path}&gpu=")  # the same view at an address whose answer is not kept yet
+    assert "content-length" in whole.headers
+    assert "content-length" not in streamed.headers
+    assert streamed.content == whole.content
+    assert len(whole.content) > 1000
+    for name in ("last-modified", "content-type", "content-disposition", "cache-control"):
+        assert streamed.headers[name] == whole.headers[name]
+    assert streamed.headers["etag"] != whole.headers["etag"]
+    assert client.head(path).content == b""
+
+
+def test_a_sheet_takes_no_more_rows_than_it_holds(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert view_files.MOST_SHEET_ROWS == 1_048_575  # 2^20, Excel's limit, without the header
+    few = view_exports.FORMS["xlsx"]
+    monkeypatch.setattr(
+        view_exports, "FORMS", {"xlsx": view_exports.Form(**{**_fields(few), "most_rows": 10})}
+    )
+    refused = client.get("/view.xlsx?gpu=h200&sort=region")
+    assert refused.status_code == 422
+    assert refused.json()["field"] == "view.xlsx"
+    assert "10 rows fit an Excel workbook: filter, name a page" in refused.json()["expected"]
+    assert client.get("/view.xlsx?gpu=h200&sort=region&per_page=10").status_code == 200
+
+
+def _fields(form: view_exports.Form) -> dict[str, object]:
+    return {name: getattr(form, name) for name in form.__dataclass_fields__}
+
+
+def test_the_page_links_to_every_form_and_the_document_describes_each(client: TestClient) -> None:
+    tree = LexborHTMLParser(get(client, f"/?{VIEW}"))
+    links = [link.attributes["href"] or "" for link in tree.css("#menu-export a")]
+    views = {each.partition("?")[0]: each for each in links if each.startswith("/view.")}
+    assert set(views) == {f"/view.{ending}" for ending in ENDINGS}
+    screen = screen_of(client, VIEW)
+    for ending in ENDINGS:
+        found = read(client, ending, views[f"/view.{ending}"].partition("?")[2], screen)
+        assert differences(screen, found, ending=ending) == []
+    paths = json.loads(get(client, "/openapi.json"))["paths"]
+    for ending in ENDINGS:
+        described = paths[f"/view.{ending}"]["get"]
+        assert list(described["responses"]["200"]["content"]) == [TYPES[ending].partition(";")[0]]
+        assert {"columns", "period", "where.sku", "quote"} <= {one["name"] for one in described["parameters"]}
