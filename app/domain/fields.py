@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from app.domain.columns import COLUMNS, FACTS
 from app.domain.metrics import METRICS, Metric
@@ -22,18 +21,8 @@ if TYPE_CHECKING:
     from app.domain.rows import Row
 
 
-class Kind(Enum):
-    """What a value is: `EXACT` is a decimal as printed, `REASONS` texts by key, `FLAG` yes or no."""
-
-    TEXT = "text"
-    WHOLE = "whole"
-    NUMBER = "number"
-    EXACT = "exact"
-    FLAG = "flag"
-    DAY = "day"
-    TIME = "time"
-    TEXTS = "texts"
-    REASONS = "reasons"
+Kind = Literal["text", "whole", "number", "exact", "flag", "day", "time", "texts", "reasons", "range"]
+"""What a value is: `exact` is a decimal as printed, `reasons` texts by key, `range` two whole numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +45,22 @@ class Field:
 def text(key: str, meaning: str, *, is_known: bool = False, words: type[StrEnum] | None = None) -> Field:
     """Return a field that is a text, one of an enumeration's where there is one."""
     values = tuple(each.value for each in words or ())
-    return Field(key=key, kind=Kind.TEXT, meaning=meaning, is_known=is_known or bool(values), words=values)
+    return Field(key=key, kind="text", meaning=meaning, is_known=is_known or bool(values), words=values)
 
 
 def whole(key: str, meaning: str, *, unit: str, is_known: bool = False) -> Field:
     """Return a field that is a whole number."""
-    return Field(key=key, kind=Kind.WHOLE, meaning=meaning, unit=unit, is_known=is_known)
+    return Field(key=key, kind="whole", meaning=meaning, unit=unit, is_known=is_known)
 
 
 def time(key: str, meaning: str, *, is_known: bool = True) -> Field:
     """Return a field that is a time in UTC."""
-    return Field(key=key, kind=Kind.TIME, meaning=meaning, is_known=is_known)
+    return Field(key=key, kind="time", meaning=meaning, is_known=is_known)
 
 
 def flag(key: str, meaning: str) -> Field:
     """Return a field that is yes or no."""
-    return Field(key=key, kind=Kind.FLAG, meaning=meaning, is_known=True)
+    return Field(key=key, kind="flag", meaning=meaning, is_known=True)
 
 
 PARTS_OF_KEY: Final = (
@@ -91,7 +80,7 @@ TERMS: Final = (
     text("region", "The region as the provider writes it."),
 )
 PRINTED: Final = (
-    Field(key="list_price", kind=Kind.EXACT, meaning="The price as printed.", is_known=True),
+    Field(key="list_price", kind="exact", meaning="The price as printed.", is_known=True),
     text("currency", "The currency of the price as printed.", is_known=True),
     text("price_basis", "What the price as printed pays for.", words=PriceBasis),
 )
@@ -107,19 +96,19 @@ _FACTS: Final[Mapping[str, Field]] = MappingProxyType(
             flag("form_factor_assumed", "Whether the variant is assumed; `assumptions` says why."),
             Field(
                 key="memory_gb_as_written",
-                kind=Kind.NUMBER,
+                kind="number",
                 meaning="The memory as the provider writes it.",
                 unit="GB",
             ),
             Field(
                 key="valid_from",
-                kind=Kind.DAY,
+                kind="day",
                 meaning="The day since which the price stands.",
                 is_known=True,
             ),
             Field(
                 key="flags",
-                kind=Kind.TEXTS,
+                kind="texts",
                 meaning="The warnings that stand beside the price.",
                 is_known=True,
             ),
@@ -136,13 +125,13 @@ _ONLY_FOR_PROGRAMS: Final = (
     time("last_seen_at", "When a good run last listed the offer."),
     Field(
         key="assumptions",
-        kind=Kind.TEXTS,
+        kind="texts",
         meaning="What was assumed about the offer, in sentences.",
         is_known=True,
     ),
     Field(
         key="unknown",
-        kind=Kind.REASONS,
+        kind="reasons",
         meaning="Why a figure of the row is not known, by its column.",
         is_known=True,
     ),
@@ -153,12 +142,12 @@ def field_of(key: str) -> Field:
     """Return what the values of a column are."""
     metric = METRICS.get(key)
     if metric is not None:
-        return Field(key=key, kind=Kind.NUMBER, meaning=metric.meaning, unit=metric.unit)
+        return Field(key=key, kind="number", meaning=metric.meaning, unit=metric.unit)
     found = _FACTS.get(key)
     if found is not None:
         return found
     fact = FACTS[key]
-    kind = Kind.NUMBER if fact.numeric else Kind.TEXT
+    kind: Kind = "number" if fact.numeric else "text"
     return Field(key=key, kind=kind, meaning=f"{fact.label}.", unit=fact.unit)
 
 
@@ -187,8 +176,8 @@ def _typed(column: Fact | Metric, row: Row, view: View) -> object:
         return None if number is None else float(number)
     value = column.get(row)
     kind = field_of(column.key).kind
-    if kind is Kind.DAY and isinstance(value, str):
+    if kind == "day" and isinstance(value, str):
         return date.fromisoformat(value)
-    if isinstance(value, Decimal) and kind is not Kind.EXACT:
+    if isinstance(value, Decimal) and kind != "exact":
         return float(value)
     return None if value == "" else value

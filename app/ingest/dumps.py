@@ -18,7 +18,7 @@ from app.domain import fields
 from app.domain.accelerators import load_catalogue
 from app.domain.board import build_board
 from app.domain.columns import DEFAULT_COLUMNS, export_columns
-from app.domain.fields import Field, Kind
+from app.domain.fields import Field
 from app.domain.metrics import METHODOLOGY_VERSION, METRICS
 from app.domain.offers import MICROS_PER_USD
 from app.domain.query import OfferQuery
@@ -66,7 +66,7 @@ HISTORY_FIELDS: Final = (
     fields.flag("is_floor", "Whether the price is written as 'from': it is at least this."),
     Field(
         key="usd_per_gpu_hour",
-        kind=Kind.NUMBER,
+        kind="number",
         meaning=f"{METRICS['usd_per_gpu_hour'].meaning} Missing when the price is not in dollars.",
         unit=METRICS["usd_per_gpu_hour"].unit,
     ),
@@ -225,7 +225,7 @@ def _write(
 
     versions = {"schema_version": SCHEMA_VERSION, "methodology_version": METHODOLOGY_VERSION}
     schema = pa.schema([_arrow_field(pa, each) for each in fields], metadata={**versions, **about})
-    exact = [each.key for each in fields if each.kind is Kind.EXACT]
+    exact = [each.key for each in fields if each.kind == "exact"]
     count = 0
     with path.open("wb") as file:
         with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -241,15 +241,15 @@ def _write(
 def _arrow_field(pa: Any, field: Field) -> Any:
     """Return the column of a field, with its meaning and unit beside its name."""
     types = {
-        Kind.TEXT: pa.string(),
-        Kind.WHOLE: pa.int64(),
-        Kind.NUMBER: pa.float64(),
-        Kind.EXACT: pa.decimal128(38, DECIMALS),
-        Kind.FLAG: pa.bool_(),
-        Kind.DAY: pa.date32(),
-        Kind.TIME: pa.timestamp("ms", tz="UTC"),
-        Kind.TEXTS: pa.list_(pa.string()),
-        Kind.REASONS: pa.map_(pa.string(), pa.string()),
+        "text": pa.string(),
+        "whole": pa.int64(),
+        "number": pa.float64(),
+        "exact": pa.decimal128(38, DECIMALS),
+        "flag": pa.bool_(),
+        "day": pa.date32(),
+        "time": pa.timestamp("ms", tz="UTC"),
+        "texts": pa.list_(pa.string()),
+        "reasons": pa.map_(pa.string(), pa.string()),
     }
     about = {"description": field.meaning, **({"unit": field.unit} if field.unit else {})}
     return pa.field(field.key, types[field.kind], nullable=not field.is_known, metadata=about)

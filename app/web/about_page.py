@@ -84,7 +84,12 @@ DOWNLOADS: Final = (
     Download(
         name="Method",
         about="every formula, rule and state",
-        links=(("CSV", "/methodology.csv"), ("JSON", "/methodology.json"), ("OpenAPI", "/openapi.json")),
+        links=(
+            ("CSV", "/methodology.csv"),
+            ("JSON", "/methodology.json"),
+            ("OpenAPI", "/openapi.json"),
+            ("JSON Schema of every row", "/schemas.json"),
+        ),
     ),
 )
 

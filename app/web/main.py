@@ -30,6 +30,7 @@ from app.web import (
     pages,
     pairing_api,
     quote_page,
+    schemas,
     status_page,
 )
 from app.web.boards import BoardKeeper, NoBoardError
@@ -113,6 +114,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
     application.include_router(pairing_api.router)
     application.include_router(more_pages.router)
     application.include_router(dumps_page.router)
+    application.include_router(schemas.router)
     application.routes.extend(more_pages.LAST_PAGES)
     application.mount("/static", BrowserFiles(static_dir()), name="static")
     application.add_exception_handler(QueryError, _on_query_error)
