@@ -24,6 +24,9 @@ CSV_COLUMNS: Final = (
 )
 
 
+_OF_BOARD: Final = frozenset(each["name"] for each in PARAMETERS)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
     """One address that programs ask, with its parameters as the OpenAPI document has them."""
@@ -32,6 +35,17 @@ class Address:
     summary: str
     media_type: str
     parameters: tuple[dict[str, Any], ...]
+
+    @property
+    def takes_board_query(self) -> bool:
+        """Tell whether all parameters of the board are taken."""
+        return _OF_BOARD.issubset(each["name"] for each in self.parameters)
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """Return the names of the parameters, without the board's where all of those are taken."""
+        names = (each["name"] for each in self.parameters)
+        return tuple(name for name in names if not (self.takes_board_query and name in _OF_BOARD))
 
 
 def addresses(application: FastAPI) -> tuple[Address, ...]:

@@ -141,7 +141,8 @@ def _llms(application: FastAPI, base: str) -> Iterator[str]:
             yield f"- [{each.name}, {label}]({base}{href.removeprefix('/')}): {_sentence(each.about)}"
     yield "\n## Addresses for programs\n"
     for address in addresses(application):
-        names = ", ".join(f"`{each['name']}`" for each in address.parameters) or "none"
+        own = [f"`{name}`" for name in address.own_names]
+        names = ", ".join([*own, *(["those of the board"] if address.takes_board_query else [])]) or "none"
         place = base + address.path.removeprefix("/")
         yield f"- [{address.path}]({place}): {_sentence(address.summary)} Parameters: {names}."
     yield "\n## Optional\n"

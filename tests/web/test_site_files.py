@@ -89,11 +89,13 @@ def test_the_summary_holds_all_that_is_in_code(client: TestClient) -> None:
     text = get(client, "/llms.txt")
     application = client.app
     assert isinstance(application, FastAPI)
-    links = dict(LINK.findall(text))
+    links, board = dict(LINK.findall(text)), {each["name"] for each in PARAMETERS}
     for path, methods in application.openapi()["paths"].items():
         (line,) = [each for each in text.splitlines() if each.startswith(f"- [{path}](")]
-        names = [each["name"] for each in methods["get"].get("parameters", ())]
-        assert [name for name in names if f"`{name}`" not in line.partition("Parameters: ")[2]] == []
+        names = {each["name"] for each in methods["get"].get("parameters", ())}
+        said = line.partition("Parameters: ")[2]
+        assert ("those of the board" in said) == (board <= names)
+        assert set(re.findall(r"`([^`]+)`", said)) == (names - board if board <= names else names)
         assert links[path] == BASE + path.removeprefix("/")
     for metric in METRICS.values():
         assert f"- `{metric.key}` in {metric.unit}: {metric.formula}" in text
