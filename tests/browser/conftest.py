@@ -1,5 +1,6 @@
 """A real browser before the filled market; every page is listened to, and may not complain."""
 
+import json
 import os
 import re
 import tempfile
@@ -23,6 +24,7 @@ ContextOf = Callable[..., BrowserContext]
 SCREENSHOTS = "INFERPRICE_SCREENSHOTS"
 SIZES = {1280: {"width": 1280, "height": 900}, 390: {"width": 390, "height": 844}}
 TIMEOUT_MS = 5000
+VENDOR = Path(__file__).parent.parent / "vendor"
 
 
 @dataclass(slots=True)
@@ -88,6 +90,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     market.fill(url)
     with listening(create_app(settings_for(url), clock=lambda: market.NOW)) as address:
         yield address
+
+
+@pytest.fixture(scope="package")
+def axe() -> str:
+    """The axe-core script, which the build hook puts beside the tests."""
+    manifest = VENDOR / "manifest.json"
+    assert manifest.exists(), "axe-core is not here: pip install -e . brings it (package-lock.json names it)"
+    files = json.loads(manifest.read_text(encoding="utf-8"))["files"]
+    return (VENDOR / files["axe.js"]["file"]).read_text(encoding="utf-8")
 
 
 @pytest.fixture(params=list(SIZES))
