@@ -18,10 +18,37 @@ document.addEventListener("htmx:before:swap", () => {
   turned = document.activeElement.closest(".pager a")?.rel ?? null;
 });
 
+// Rows are put in place of the old ones, not compared with them one by one: a thousand of them stay quick.
+htmx.registerExtension("rows", {
+  htmx_before_morph_node(old, { newNode }) {
+    if (old.id !== "rows") return;
+    const ticked = [...old.querySelectorAll('input[form="picks"]:checked')].map((box) => box.closest("tr").id);
+    old.replaceChildren(...newNode.childNodes);
+    for (const id of ticked) {
+      const box = document.getElementById(id)?.querySelector('input[form="picks"]');
+      if (box) box.checked = true;
+    }
+    htmx.process(old);
+  },
+});
+
 document.addEventListener("htmx:after:swap", () => {
   if (!turned) return;
   (document.querySelector(`.pager a[rel="${turned}"]`) ?? document.querySelector(".pager a"))?.focus();
   turned = null;
+});
+
+// Rows are put in place of the old ones, not compared with them one by one: a thousand of them stay quick.
+document.addEventListener("htmx:before:morph:node", (event) => {
+  const { oldNode, newNode } = event.detail;
+  if (oldNode.id !== "rows") return;
+  const ticked = [...oldNode.querySelectorAll('input[form="picks"]:checked')].map((box) => box.closest("tr").id);
+  oldNode.replaceChildren(...newNode.childNodes);
+  for (const id of ticked) {
+    const box = document.getElementById(id)?.querySelector('input[form="picks"]');
+    if (box) box.checked = true;
+  }
+  htmx.process(oldNode);
 });
 
 document.addEventListener("htmx:after:swap", () => {
