@@ -44,11 +44,14 @@ class Bare(NamedTuple):
 
 
 def measure(folder: Path) -> list[Row]:
-    """Return the rows of an unseen history and of the same from memory. The sides take turns."""
+    """Return the rows of an unseen history, of another figure of the same lines, and of it from memory.
+
+    The sides take turns.
+    """
     path = folder / "history.db"
     url = fill_history(path)
     today = datetime.now(UTC).date()
-    unseen, kept, bare = [], [], []
+    unseen, another, kept, bare = [], [], [], []
     with processes.board(url) as server, closing(sqlite3.connect(path)) as connection:
         for number in range(ROUNDS + 1):
             # A day later each time, so that no answer is known; of 400 days that is next to nothing less.
@@ -58,14 +61,17 @@ def measure(folder: Path) -> list[Row]:
             ours, lines, stretches = _ask(server, start)
             if lines != SERIES or not theirs.prices - SERIES <= stretches <= theirs.prices:
                 raise WrongAnswerError(f"{lines} lines of {stretches} stretches for {theirs.prices} prices")
+            other, *_ = _ask(server, start, "&metric=usd_per_tbs_hour")
             again, *_ = _ask(server, start)
             if number:
                 unseen.append(ours)
+                another.append(other)
                 kept.append(again)
                 bare.append(theirs.seconds)
     work = f"history of {DAYS} days and {SERIES} lines as JSON, against the bare queries of its rows"
     return [
         compare_times(f"{work}, unseen", median(unseen), median(bare), at_least=AT_LEAST),
+        compare_times(f"{work}, another figure of them", median(another), median(bare), at_least=AT_LEAST),
         compare_times(f"{work}, from memory", median(kept), median(bare), at_least=AT_LEAST),
     ]
 
@@ -89,10 +95,10 @@ def _ask_bare(connection: sqlite3.Connection, statements: Sequence[str]) -> Bare
     return Bare(time.perf_counter() - began, prices, runs)
 
 
-def _ask(server: Server, start: date) -> tuple[float, int, int]:
+def _ask(server: Server, start: date, more: str = "") -> tuple[float, int, int]:
     """Return how long an answer took, and how many lines and stretches it has."""
     began = time.perf_counter()
-    answer = server.get(f"/history.json?gpu={CARD}&from={start}")
+    answer = server.get(f"/history.json?gpu={CARD}&from={start}{more}")
     seconds = time.perf_counter() - began
     lines = json.loads(answer.body)["lines"]
     return seconds, len(lines), sum(len(line["stretches"]) for line in lines)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -26,7 +28,7 @@ from app.web.state import joined, read_pairs
 from app.web.words import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Hashable, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -168,14 +170,52 @@ def load_history(shared: Shared, served: Served, *, query: HistoryQuery) -> Hist
 
     Raises NoBoardError when the database is away, QueryError when there are too many prices in that time.
     """
-    try:
+
+    def make() -> _Lines:
         with reading(shared.engine) as connection:
-            return _load(connection, served, query, now=shared.clock())
+            return _read_lines(connection, served, query, now=shared.clock())
+
+    rows = (query.gpu, query.pricing, query.service, query.start, query.end)
+    try:
+        # A page and its chart ask for the same lines one after the other, as does another figure of them.
+        return _history(query, served, served.kept("histories", _Recent).lines(rows, make))
     except SQLAlchemyError as error:
         raise NoBoardError("the database cannot be read") from error
 
 
-def _load(connection: Connection, served: Served, query: HistoryQuery, *, now: datetime) -> History:
+class _Lines(NamedTuple):
+    """The lines of a card from a day on as they were at a time, and whose prices are not in dollars."""
+
+    lines: tuple[Line, ...]
+    other_currency: tuple[str, ...]
+    first: date
+    now: datetime
+
+
+class _Recent:
+    """The lines that were asked for last on one board: as many as one large history has."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, _Lines] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def lines(self, key: Hashable, make: Callable[[], _Lines]) -> _Lines:
+        """Return the lines of a key, made unless they are at hand."""
+        found = self._kept.get(key)
+        if found is None:
+            found = make()
+            with self._lock:
+                self._kept[key] = found
+                while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > MOST_PRICES:
+                    self._kept.popitem(last=False)
+        return found
+
+
+def _size(read: _Lines) -> int:
+    return sum(len(line.stretches) for line in read.lines)
+
+
+def _read_lines(connection: Connection, served: Served, query: HistoryQuery, *, now: datetime) -> _Lines:
     last = query.end or served.words.today
     first = query.start or last - timedelta(days=min(DAYS, last.toordinal() - 1))
     start, end = midnight(max(first, OLDEST)), None if query.end is None else midnight(query.end) + DAILY
@@ -198,7 +238,7 @@ def _load(connection: Connection, served: Served, query: HistoryQuery, *, now: d
         )
         if (shown := window(line, start=start, end=end)).stretches
     )
-    return _history(query, served, lines=lines, found=found, first=first, now=now)
+    return _Lines(lines, found.other_currency, first, now)
 
 
 def _known(provider: str, read_at_s: set[int], *, until: datetime) -> Known:
@@ -212,15 +252,7 @@ def _known(provider: str, read_at_s: set[int], *, until: datetime) -> Known:
     )
 
 
-def _history(
-    query: HistoryQuery,
-    served: Served,
-    *,
-    lines: tuple[Line, ...],
-    found: store.Found,
-    first: date,
-    now: datetime,
-) -> History:
+def _history(query: HistoryQuery, served: Served, read: _Lines) -> History:
     metric = METRICS[query.metric]
     asked = OfferQuery(precision=query.precision, weights_gb=query.weights_gb)
     view: View = served.board.view(asked)
@@ -229,15 +261,15 @@ def _history(
     figure = figure_of_price(metric, card, view=view)
     if other and figure_of_price(metric, other, view=view)(MICROS_PER_USD) == figure(MICROS_PER_USD):
         other = None
-    prices = {each.usd_micros for line in lines for each in line.stretches}
+    prices = {each.usd_micros for line in read.lines for each in line.stretches}
     return History(
         query=query,
         card=card,
         other_card=other,
         metric=metric,
-        lines=lines,
+        lines=read.lines,
         figures={each: figure(each) for each in prices},
-        other_currency=found.other_currency,
-        first=first,
-        now=now,
+        other_currency=read.other_currency,
+        first=read.first,
+        now=read.now,
     )

@@ -8,8 +8,11 @@ from selectolax.lexbor import LexborHTMLParser
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
+from app.domain.history import Line, Stretch
+from app.store import history as store
 from app.store.history import Wanted, prices_query
 from app.store.session import make_engine
+from app.web import history_query
 from tests.web.conftest import Market
 from tests.web.reading import get, read_csv
 
@@ -208,3 +211,40 @@ def test_links_lead_to_the_last_days(client: TestClient) -> None:
     month = LexborHTMLParser(get(client, found["30 days"].attributes["href"] or ""))
     [chosen] = month.css("nav.choices a[aria-current]")
     assert chosen.text() == "30 days"
+
+
+def test_the_rows_of_a_history_are_read_once_while_the_board_stands(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Page, chart and another figure of the same lines do not ask the database again; another card does."""
+    asked: list[str] = []
+    plain = store.prices_of
+
+    def counted(connection: Any, wanted: Wanted, **times: Any) -> Any:
+        asked.append(wanted.accelerator)
+        return plain(connection, wanted, **times)
+
+    monkeypatch.setattr(store, "prices_of", counted)
+    query = "service=pod&from=2026-11-03"
+    for path in ("history", "history.json", "history.csv", "figures/history.json"):
+        for metric in ("usd_per_gpu_hour", "usd_per_tbs_hour"):
+            assert client.get(f"/{path}?gpu=h200-sxm&{query}&metric={metric}").status_code == 200
+    assert client.get(f"/history.json?gpu=h100-pcie&{query}").status_code == 200
+    assert asked == ["h200-sxm", "h100-pcie"]
+
+
+def test_only_as_many_lines_are_kept_as_a_large_history_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_query, "MOST_PRICES", 10)
+    recent = history_query._Recent()
+    made: list[int] = []
+    day = datetime(2026, 11, 1, tzinfo=UTC)
+    line = Line(provider="acme", what="price", stretches=(Stretch(day, day, 1, 1, announced=False),) * 4)
+    kept = history_query._Lines((line,), (), day.date(), day)
+
+    def ask(key: int) -> None:
+        recent.lines(key, lambda: made.append(key) or kept)  # type: ignore[func-returns-value]  # noted, then kept
+
+    for key in (1, 2, 1, 3, 2, 1):
+        ask(key)
+    # Two of four stretches each fit; the third puts out the first, which is made once more.
+    assert made == [1, 2, 3, 1]
