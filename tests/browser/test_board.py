@@ -233,11 +233,13 @@ def test_no_page_scrolls_sideways(visit: Visit) -> None:
 
 def test_a_download_is_the_table_on_the_screen(visit: Visit) -> None:
     visit.go("/?gpu=h100&sort=-usd_per_gpu_hour&q=runpod")
-    with visit.page.expect_download() as download:
-        visit.page.get_by_role("link", name="CSV").click()
-    assert download.value.suggested_filename == "inferprice-2026-11-20.csv"
-    lines = download.value.path().read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + len(visit.ids())
+    visit.page.locator("#menu-export > summary").click()
+    for place, name in enumerate(("inferprice-view-2026-11-20.csv", "inferprice-2026-11-20.csv")):
+        with visit.page.expect_download() as download:
+            visit.page.get_by_role("link", name="CSV", exact=True).nth(place).click()
+        assert download.value.suggested_filename == name
+        lines = download.value.path().read_text(encoding="utf-8").splitlines()
+        assert len(lines) == 1 + len(visit.ids())
 
 
 def test_another_board_closes_what_was_open(visit: Visit) -> None:
