@@ -122,7 +122,7 @@ def scatter(request: Request) -> Response:
         return page_of("scatter.html", page=page, scatter=found, words=words, base=base)
 
     base = base_of(request)
-    return answer_query(request, make, base=base)
+    return _tidied(request) or answer_query(request, make, base=base)
 
 
 def scatter_figure(request: Request) -> Response:
@@ -150,7 +150,7 @@ def bars(request: Request) -> Response:
         return page_of("bars.html", page=page, bars=found, metrics=metrics, unit=text, words=words, base=base)
 
     base = base_of(request)
-    return answer_query(request, make, base=base)
+    return _tidied(request) or answer_query(request, make, base=base)
 
 
 def bars_figure(request: Request) -> Response:
@@ -161,12 +161,17 @@ def bars_figure(request: Request) -> Response:
 def answer_query(
     request: Request, make: Callable[[Served, OfferQuery], Answer], *, base: str = ""
 ) -> Response:
-    """Answer what is made of the board and its own query; a form's empty fields are redirected away."""
-    text = query_text(request)
-    if any(not value for _, value in read_pairs(text)):
-        served = find_board(request.app.state.shared, text)
-        return RedirectResponse(link(str(request.scope["path"]), read_query(text, served.words)), 303)
+    """Answer what is made of the board and its own query."""
     return answer_kept(request, lambda served, text: make(served, read_query(text, served.words)), base=base)
+
+
+def _tidied(request: Request) -> Response | None:
+    """Return a redirect that leaves out a form's empty fields, so that addresses stay short; else None."""
+    text = query_text(request)
+    if all(value for _, value in read_pairs(text)):
+        return None
+    served = find_board(request.app.state.shared, text)
+    return RedirectResponse(link(str(request.scope["path"]), read_query(text, served.words)), 303)
 
 
 def _page(path: str, query: OfferQuery, *, title: str) -> ChartPage:

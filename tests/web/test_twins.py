@@ -112,6 +112,17 @@ def test_a_wrong_query_is_refused_by_page_and_twins_alike(served: Market) -> Non
             assert answer.json()["value"] == "colour"
 
 
+def test_an_empty_value_is_the_default_for_a_twin_and_tidied_away_for_a_page(client: TestClient) -> None:
+    for path in ("/charts/bars", "/charts/scatter", "/gpus", "/compare", "/history", "/claims", "/changes"):
+        name = "day" if path == "/changes" else "from" if path == "/history" else "as_of"
+        answer = client.get(f"{path}?{name}=")
+        assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, path)
+        for kind in KINDS:
+            twin = client.get(f"{path}.{kind}?{name}=")
+            assert twin.status_code == 200, (path, kind)
+            assert twin.content == client.get(f"{path}.{kind}").content
+
+
 # ---------------------------------------------------------------- the same numbers
 
 
