@@ -240,6 +240,18 @@ def test_changes_claims_and_status_have_a_line_for_each_of_the_pages(client: Tes
     assert {line["provider"]: line["freshness"] for line in status}["acme"] == "fresh"
 
 
+def test_a_readers_own_quote_stands_in_twins_that_nobody_keeps(client: TestClient) -> None:
+    quote = "quote=Mine%7Ch200-sxm%7C1.20"
+    for address in (f"/charts/bars.csv?{quote}", f"/charts/scatter.csv?{quote}", f"/offers/-1.csv?{quote}"):
+        answer = client.get(address)
+        assert answer.headers["cache-control"] == "private, no-store"
+        assert "etag" not in answer.headers
+        (mine,) = [line for line in read_csv(answer.text) if "Mine" in line["provider"]]
+        # 1.20 dollars over 4.8 TB/s.
+        assert float(mine["usd_per_tbs_hour"]) == pytest.approx(0.25)
+    assert "Mine" not in client.get("/charts/bars.csv").text
+
+
 # ---------------------------------------------------------------- what is not there, and how it is written
 
 
