@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from datetime import date
@@ -453,6 +455,12 @@ def test_a_long_view_is_streamed_with_the_same_bytes(
         assert streamed.headers[name] == whole.headers[name]
     assert streamed.headers["etag"] != whole.headers["etag"]
     assert client.head(path).content == b""
+
+
+def test_what_writes_files_is_loaded_only_when_one_is_asked_for() -> None:
+    code = "import sys, app.web.main; print(*{'pyarrow', 'xlsxwriter', 'pandas'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_a_sheet_takes_no_more_rows_than_it_holds(
