@@ -104,8 +104,8 @@ ATTRIBUTION: Final = (
     (
         "Rows of a provider \u201cvia gpurentalprices\u201d are from the open history of gpurentalprices.com "
         "(https://gpurentalprices.com), under the CC BY 4.0 licence "
-        "(https://creativecommons.org/licenses/by/4.0/): name it when you pass them on. Exchange rates are "
-        "the European Central Bank's reference rates."
+        "(https://creativecommons.org/licenses/by/4.0/), so name it when you pass them on. Exchange rates "
+        "are the European Central Bank's reference rates."
     ),
     (
         "Providers have terms of their own. What is known of them stands on /about-data and on each "

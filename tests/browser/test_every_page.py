@@ -165,10 +165,21 @@ def test_no_page_is_forgotten(base: str) -> None:
     for path in served:
         pattern = compile_path(path)[0]
         assert [each for each in looked_at if pattern.match(each)], f"{path} is not among PAGES"
-    with httpx.Client(base_url=base, trust_env=False) as client:
-        links = [each for path in PAGES for each in re.findall(r'href="(/[^"?#]*)', client.get(path).text)]
-    led_to = {shape(path) for path in links if "." not in path}
+    led_to = {shape(path) for path in addresses(base, r"(/[^\"?#]*)") if "." not in path}
     assert led_to - {"/static/*", "/figures/*"} <= {shape(path) for path in looked_at}
+
+
+def test_no_address_takes_the_mark_after_it_along(base: str) -> None:
+    """What is made a link from running text ends before the bracket, comma or colon of its sentence."""
+    found = addresses(base, r"(https?://[^\"]*)")
+    assert len(set(found)) > 20
+    assert [each for each in found if each[-1] in ".,:;)"] == []
+
+
+def addresses(base: str, pattern: str) -> list[str]:
+    """Return the addresses of one kind that links of any page lead to."""
+    with httpx.Client(base_url=base, trust_env=False) as client:
+        return [each for path in PAGES for each in re.findall(f'href="{pattern}"', client.get(path).text)]
 
 
 def shape(path: str) -> str:
