@@ -1,0 +1,1 @@
+"""Language models: their shapes and parameters, from a config or kept as facts, and what follows."""
