@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import history_rows, load, query_rows, start_rows, store_rows, web_rows
+from benchmarks import history_rows, load, query_rows, start_rows, store_rows, stream_rows, web_rows
 from benchmarks.made_offers import fill_database, make_offers
 from benchmarks.results import Row, WrongAnswerError, machine, table
 
@@ -43,6 +43,7 @@ def _measure(folder: Path) -> tuple[list[Row], list[str]]:
         store_rows.measure(few, folder=folder),
         *history_rows.measure(folder),
         start_rows.measure(folder),
+        stream_rows.measure(folder),
         *pages[5:],
     ], notes
 

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parent.parent
 STARTS_WITHIN_S: Final = 60.0
+READS_WITHIN_S: Final = 600.0
+"""Seconds that a large board may take to be built and sorted on a machine that has other things to do."""
+
+WATCHED_BYTES: Final = 250_000
+"""Bytes after which a server's memory is looked at again."""
 
 
 class ServerError(RuntimeError):
@@ -50,6 +55,21 @@ class Server(NamedTuple):
             return Answer(answer.status, named, answer.read())
         finally:
             connection.close()
+
+    def read_watched(self, path: str) -> tuple[bytes, float]:
+        """Return the body of an answer, and the most memory in MB that the server held while it was read."""
+        connection, parts, most = HTTPConnection("127.0.0.1", self.port, timeout=READS_WITHIN_S), [], 0.0
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise ServerError(f"{path} was answered {answer.status}")
+            while part := answer.read(WATCHED_BYTES):
+                parts.append(part)
+                most = max(most, self.memory_mb())
+        finally:
+            connection.close()
+        return b"".join(parts), most
 
     def memory_mb(self) -> float:
         """Return the memory that the process holds now in MB (10^6 bytes): its resident set, as `ps` says."""
@@ -86,7 +106,7 @@ def serving(
             raise ServerError(f"{error}\n{said.read().decode(errors='replace')}") from error
         finally:
             process.terminate()
-            process.wait(timeout=10)
+            process.wait(timeout=STARTS_WITHIN_S)
 
 
 def board(url: str) -> AbstractContextManager[Server]:

@@ -55,11 +55,10 @@ def test_a_hundred_thousand_rows_are_read_while_the_server_s_memory_stays_flat(
     offers = make_offers(MANY)
     url = fill_database(tmp_path / "many.db", offers)
     command = [sys.executable, "-m", "benchmarks.serve", "board"]
-    with processes.serving(
-        command, first_path="/offers.csv?page=1", environment={"DATABASE_URL": url}
-    ) as server:
+    with processes.serving(command, first_path="/healthz", environment={"DATABASE_URL": url}) as server:
+        server.read_watched("/offers.csv?page=1")
         before = server.memory_mb()
-        text, most = read_and_watch(server, "/offers.csv")
+        text, most = server.read_watched("/offers.csv")
     growth, size = most - before, len(text) / 1e6
     with capsys.disabled():
         print(f"\n{MANY:,} rows of CSV, {size:.1f} MB, streamed while memory grew by {growth:.1f} MB")  # noqa: T201 - the figure is asked for
@@ -68,26 +67,6 @@ def test_a_hundred_thousand_rows_are_read_while_the_server_s_memory_stays_flat(
     assert len(rows) == MANY
     assert size > 25
     assert growth < MOST_GROWTH_MB
-
-
-def read_and_watch(server: processes.Server, path: str) -> tuple[bytes, float]:
-    """Read an answer to its end; return it and the most memory the server held meanwhile, in MB."""
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
-    connection.request("GET", path)
-    answer, parts, most = connection.getresponse(), [], server.memory_mb()
-    assert answer.status == 200
-    while part := answer.read(READ_AT_A_TIME):
-        parts.append(part)
-        most = max(most, resident_mb(server.pid))
-    connection.close()
-    return b"".join(parts), most
-
-
-def resident_mb(pid: int) -> float:
-    """Return what a process holds in memory, in MB (10^6 bytes), as Linux counts it."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    (kilobytes,) = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
-    return int(kilobytes) * 1024 / 1e6
 
 
 # ---------------------------------------------------------------- the same bytes
