@@ -64,8 +64,8 @@ class Part:
     """A named share of the parameters, and when decoding reads it.
 
     `always`: for each token; `routed`: all routed experts of all layers, of which a token reads some;
-    `lookup`: a table of which a token reads one row; `not_decoding`: vision tower, layers that predict further
-    tokens.
+    `lookup`: a table of which a token reads one row; `not_decoding`: vision tower, layers that predict
+    further tokens.
     """
 
     name: str
@@ -78,8 +78,8 @@ class LlmProfile:
     """One language model. Parameters are counted in elements before any packing.
 
     `experts` and `experts_per_token` are the routed ones of one layer, 0 in a dense model. A tied head stands
-    as one part read for each token. `native_dtype` is what the config says the weights are, `quant_method` how
-    they were quantised, empty when they were not.
+    as one part read for each token. `native_dtype` is what the config says the weights are, `quant_method`
+    how they were quantised; empty is unknown, or not quantised.
     """
 
     family: str
