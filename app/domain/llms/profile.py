@@ -45,6 +45,8 @@ class Attention:
     rope_head_dim: int = 0
     indexer_layers: int = 0
     """How many of the layers also keep 132 bytes of index a token."""
+    read_tokens: int | None = None
+    """Most tokens whose keys and values one step reads, where an indexer chooses them; None when it reads all."""
     compress_ratio: int = 0
 
 
