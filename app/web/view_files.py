@@ -6,6 +6,7 @@ The libraries that write them are imported when somebody asks: they take time to
 from __future__ import annotations
 
 from datetime import date
+from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -35,8 +36,9 @@ _CHUNK_BYTES: Final = 65_536
 
 
 def _file_chunks(table: ViewTable, write: Callable[[IO[bytes], ViewTable], None]) -> Iterator[bytes]:
-    """Yield what `write` writes; a long file lies on the disk meanwhile."""
-    with SpooledTemporaryFile(max_size=_KEPT_IN_MEMORY_BYTES) as file:
+    """Yield what `write` writes; a long file lies on the disk meanwhile, never a reader's own figures."""
+    is_private = table.query.has_own
+    with BytesIO() if is_private else SpooledTemporaryFile(max_size=_KEPT_IN_MEMORY_BYTES) as file:
         write(file, table)
         file.seek(0)
         while chunk := file.read(_CHUNK_BYTES):
@@ -62,7 +64,8 @@ _OPTIONS: Final = {
 def _write_workbook(file: IO[bytes], table: ViewTable) -> None:
     import xlsxwriter  # type: ignore[import-untyped] # noqa: PLC0415 - needed by this format alone
 
-    book = xlsxwriter.Workbook(file, _OPTIONS)
+    # Constant memory keeps rows on the disk meanwhile; to write in memory turns that off.
+    book = xlsxwriter.Workbook(file, {**_OPTIONS, "in_memory": table.query.has_own})
     book.set_properties({"title": "InferPrice", "created": table.as_of})
     _write_rows(book, table)
     sheet = book.add_worksheet("About")

@@ -15,6 +15,9 @@ import openpyxl
 import pandas as pd
 from pyarrow import parquet
 from selectolax.lexbor import LexborHTMLParser
+from starlette.testclient import TestClient
+
+from tests.web.reading import get
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -161,6 +164,28 @@ READERS: Mapping[str, Callable[[bytes, Screen], Read]] = {
     "xlsx": read_xlsx,
     "parquet": read_parquet,
 }
+
+ENDINGS = tuple(READERS)
+TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+    "json": "application/json",
+    "md": "text/markdown; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "parquet": "application/vnd.apache.parquet",
+}
+
+
+def screen_of(client: TestClient, query: str) -> Screen:
+    return read_screen(get(client, f"/?{query}&per_page=1000"))
+
+
+def read(client: TestClient, ending: str, query: str, screen: Screen) -> Read:
+    answer = client.get(f"/view.{ending}?{query}")
+    assert answer.status_code == 200, answer.text[:500]
+    assert answer.headers["content-type"] == TYPES[ending]
+    return READERS[ending](answer.content, screen)
+
 
 # ---------------------------------------------------------------- the same as on the page
 
