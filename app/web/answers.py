@@ -103,7 +103,9 @@ def http_date(instant: datetime) -> str:
 def headers_of(tag: str, last_modified: str = "") -> dict[str, str]:
     """Return the headers that every answer of a board has."""
     headers = {"etag": tag, "cache-control": "no-cache", "vary": VARY}
-    return {**headers, "last-modified": last_modified} if last_modified else headers
+    if last_modified:
+        headers["last-modified"] = last_modified
+    return headers
 
 
 def has_since(request: Request, last_modified: str) -> bool:
@@ -136,7 +138,8 @@ def respond(request: Request, answer: Answer, *, tag: str, last_modified: str = 
     """
     if has_since(request, last_modified):
         return Response(status_code=304, headers=headers_of(tag))
-    headers = {**headers_of(tag, last_modified), **answer.headers}
+    headers = headers_of(tag, last_modified)
+    headers.update(answer.headers)
     body = answer.body
     if len(body) >= SMALLEST_COMPRESSED_BYTES and wants_compressed(request):
         body = answer.compressed()

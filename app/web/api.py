@@ -45,7 +45,7 @@ _PROBLEM_SCHEMA: Final = {
 }
 
 REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
-    304: {"description": "The rows have not changed since the ETag in If-None-Match."},
+    304: {"description": "It is as the reader has it: by If-None-Match, or without that If-Modified-Since."},
     422: {
         "description": "A parameter is not right: which, and what would be.",
         "content": {PROBLEM: {"schema": _PROBLEM_SCHEMA}},

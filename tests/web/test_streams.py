@@ -146,6 +146,17 @@ def test_lines_have_a_tag_and_a_date_and_take_the_same_query(client: TestClient)
     assert wrong.json()["field"] == "gpu"
 
 
+@pytest.mark.parametrize("address", ["/offers.ndjson", "/offers.csv"])
+def test_what_holds_the_reader_s_own_figures_is_kept_by_nobody(
+    client: TestClient, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "STREAMED_ROWS", 0)
+    answer = client.get(f"{address}?gpu=h100&quote=mine|h100-sxm|1.50")
+    assert "own:mine" in answer.text
+    assert "no-store" in answer.headers["cache-control"]
+    assert not {"etag", "last-modified", "content-length"} & set(answer.headers)
+
+
 # ---------------------------------------------------------------- readers and faults
 
 
