@@ -220,7 +220,7 @@ def _write(
     about: Mapping[str, str],
 ) -> int:
     """Write rows as Parquet, a group a part; return how many. Nothing in it tells when it was written."""
-    import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415 - 50 MB that only a dump needs
+    import pyarrow as pa  # noqa: PLC0415 - 50 MB that only a dump needs
     from pyarrow import parquet  # noqa: PLC0415 - same
 
     versions = {"schema_version": SCHEMA_VERSION, "methodology_version": METHODOLOGY_VERSION}

@@ -265,10 +265,7 @@ def _notices(served: Served, as_of: date | None, spec: str) -> tuple[str, ...]:
 def _rate(served: Served, currency: str) -> str:
     """Return by which rate of which day dollars are shown in another currency, else nothing."""
     rate = served.board.rates.get(currency)
-    if rate is None:
-        return ""
-    worth = say.exact(rate.usd_per_unit)
-    return f"1 {currency} = {worth} USD, the European Central Bank's reference rate of {rate.day}"
+    return "" if rate is None else say.rate(rate)
 
 
 def _when(served: Served, as_of: date | None) -> str:

@@ -62,7 +62,7 @@ _OPTIONS: Final = {
 
 
 def _write_workbook(file: IO[bytes], table: ViewTable) -> None:
-    import xlsxwriter  # type: ignore[import-untyped] # noqa: PLC0415 - needed by this format alone
+    import xlsxwriter  # noqa: PLC0415 - needed by this format alone
 
     # Constant memory keeps rows on the disk meanwhile; to write in memory turns that off.
     book = xlsxwriter.Workbook(file, {**_OPTIONS, "in_memory": table.query.has_own})
@@ -158,7 +158,7 @@ def parquet_chunks(table: ViewTable) -> Iterator[bytes]:
 
 
 def _write_parquet(file: IO[bytes], table: ViewTable) -> None:
-    import pyarrow as pa  # type: ignore[import-untyped] # noqa: PLC0415 - needed by this format alone
+    import pyarrow as pa  # noqa: PLC0415 - needed by this format alone
     from pyarrow import parquet  # noqa: PLC0415 - same
 
     types = {

@@ -11,6 +11,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import load_all_checks
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
+from app.domain.columns import COLUMNS
 from app.domain.query import REPEATED, SINGLE
 from app.web.main import create_app
 from tests.domain.made import CARDS
@@ -92,7 +93,7 @@ def test_the_document_describes_every_parameter_there_is(schema: Any) -> None:
     for path in ("/offers.csv", "/offers.json"):
         operation = schema.raw_schema["paths"][path]["get"]
         described = {parameter["name"]: parameter for parameter in operation["parameters"]}
-        assert set(described) == {*REPEATED, *SINGLE}
+        assert set(described) == {*REPEATED, *SINGLE, *(f"where.{key}" for key in COLUMNS)}
         assert {name for name, each in described.items() if each["schema"]["type"] == "array"} == set(
             REPEATED
         )
