@@ -37,6 +37,7 @@ from app.web.boards import BoardKeeper, NoBoardError
 from app.web.observability import RequestTimes, SourceFigures
 from app.web.old_links import moved
 from app.web.shared import Shared
+from app.web.state import holds_own
 from app.web.statics import BrowserFiles
 
 if TYPE_CHECKING:
@@ -125,6 +126,13 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
     return application
 
 
+class WithheldError(Exception):
+    """A fault over a link with the reader's own figures, whose words may repeat them and go to the log."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name}, whose words are withheld: the link holds figures of the reader's own")
+
+
 class SecurityHeaders:
     """Adds the same security headers to every answer and times it, without buffering any."""
 
@@ -148,6 +156,10 @@ class SecurityHeaders:
 
         try:
             await self._app(scope, receive, with_headers)
+        except Exception as error:
+            if not holds_own(scope["query_string"].decode(errors="replace")):
+                raise
+            raise WithheldError(type(error).__name__).with_traceback(error.__traceback__) from None
         finally:
             self._times.note(scope, code=code, seconds=perf_counter() - began)
 

@@ -55,6 +55,15 @@ def is_apart(query_string: str) -> bool:
     return _APART.search(query_string) is not None
 
 
+_HOLDS_OWN: Final = re.compile(r"(?:^|&)(?:quote|own|[^=&]*%)")
+"""Finds the reader's own figures, those typed into the form too, or what is written with % escapes."""
+
+
+def holds_own(query_string: str) -> bool:
+    """Tell whether a query string may hold the reader's own figures."""
+    return _HOLDS_OWN.search(query_string) is not None
+
+
 def query_string(query: OfferQuery, **changes: Any) -> str:
     """Return the query string of a link to this query with some fields changed."""
     return joined(query_pairs(query.replace(**changes) if changes else query))
