@@ -31,6 +31,7 @@ class Attention:
     `head_dim_k` and `head_dim_v` are those of the queries and the uncompressed values, for operations alone,
     and its `kv_heads` is 1. `compressed` (DeepSeek V4) keeps one entry for `compress_ratio` tokens, whose
     bytes `COMPRESSED_BYTES_PER_TOKEN` states, and beside it the last `window` tokens as they are.
+    A `head_dim_v` of 0 says that the keys are the values too.
     """
 
     kind: AttentionKind
@@ -46,7 +47,7 @@ class Attention:
     indexer_layers: int = 0
     """How many of the layers also keep 132 bytes of index a token."""
     read_tokens: int | None = None
-    """Most tokens whose keys and values one step reads, where an indexer chooses them; None when it reads all."""
+    """Most tokens whose keys and values one step reads, where an indexer chooses them."""
     compress_ratio: int = 0
 
 
