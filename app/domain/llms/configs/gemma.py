@@ -1,0 +1,135 @@
+"""Gemma 3 and 4: mostly layers with a window, some of all tokens that may have heads of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.llms.configs.assemble import Experts, assemble
+from app.domain.llms.configs.blocks import attention_params, gated_mlp_params
+from app.domain.llms.configs.plain import LAYER_TYPES, attention_groups
+from app.domain.llms.configs.reading import text_config
+from app.domain.llms.configs.vision import gemma4_vision_params, siglip_params
+from app.domain.llms.profile import Attention
+
+if TYPE_CHECKING:
+    from app.domain.llms.configs.reading import Config
+    from app.domain.llms.profile import LlmProfile
+
+_PATTERN = 6
+_NORMS = 4
+_NORMS_WITH_EXPERTS = 7
+
+
+def read_gemma3(document: Config, family: str) -> LlmProfile:
+    """Read a Gemma 3: every sixth layer keeps all tokens unless the config says otherwise."""
+    text = text_config(document)
+    text.never("attention_bias")
+    text.whole("head_dim")
+    layers, hidden = text.layers(), text.whole("hidden_size")
+    every = text.whole_or(_PATTERN, "sliding_window_pattern", "_sliding_window_pattern")
+    if text.has("layer_types"):
+        sliding = tuple(
+            word == LAYER_TYPES[1] for word in text.words("layer_types", LAYER_TYPES, length=layers)
+        )
+    else:
+        sliding = tuple(bool((number + 1) % every) for number in range(layers))
+    groups = attention_groups(text, sliding)
+    attention = sum(group.layers * attention_params(hidden, group, qk_norm="per_head") for group in groups)
+    vision = (
+        siglip_params(document.section("vision_config"), hidden=hidden)
+        if document.has("vision_config")
+        else 0
+    )
+    return assemble(
+        document,
+        family=family,
+        attention=groups,
+        parts={
+            "attention": attention,
+            "dense MLP": layers * gated_mlp_params(hidden, text.whole("intermediate_size")),
+            "norms": (4 * layers + 1) * hidden,
+            "vision tower": vision,
+        },
+        tied_default=True,
+    )
+
+
+def read_gemma4(document: Config, family: str) -> LlmProfile:
+    """Read a Gemma 4, whose layers of all tokens have heads of their own size and number.
+
+    With `attention_k_eq_v` those layers store no value projection; engines keep keys and values all the same.
+    With `enable_moe_block` each layer has experts beside its dense MLP. Each layer has one scalar.
+    """
+    text = text_config(document)
+    text.never("attention_bias", "hidden_size_per_layer_input", "num_kv_shared_layers", "use_double_wide_mlp")
+    layers, hidden = text.layers(), text.whole("hidden_size")
+    sliding = tuple(word == LAYER_TYPES[1] for word in text.words("layer_types", LAYER_TYPES, length=layers))
+    groups = _gemma4_groups(text, sliding)
+    experts = _gemma4_experts(text, layers) if text.flag("enable_moe_block") else None
+    norms = _NORMS_WITH_EXPERTS if experts else _NORMS
+    return assemble(
+        document,
+        family=family,
+        attention=groups,
+        parts={
+            "attention": sum(group.layers * _gemma4_attention(text, group) for group in groups),
+            "dense MLP": layers * gated_mlp_params(hidden, text.whole("intermediate_size")),
+            "norms": norms * layers * hidden + layers + hidden,
+            "vision tower": _gemma4_vision(document, hidden),
+        },
+        experts=experts,
+        tied_default=True,
+    )
+
+
+def _gemma4_groups(text: Config, sliding: tuple[bool, ...]) -> tuple[Attention, ...]:
+    q_heads, kv_heads, head_dim = (
+        text.whole("num_attention_heads"),
+        text.whole("num_key_value_heads"),
+        "head_dim",
+    )
+    window = Attention(
+        kind="window",
+        layers=sum(sliding),
+        q_heads=q_heads,
+        kv_heads=kv_heads,
+        head_dim_k=text.whole(head_dim),
+        head_dim_v=text.whole(head_dim),
+        window=text.whole("sliding_window"),
+    )
+    wide = text.whole("global_head_dim", head_dim)
+    full = Attention(
+        kind="full",
+        layers=len(sliding) - sum(sliding),
+        q_heads=q_heads,
+        kv_heads=text.whole("num_global_key_value_heads", "num_key_value_heads"),
+        head_dim_k=wide,
+        head_dim_v=wide,
+    )
+    return full, window
+
+
+def _gemma4_attention(text: Config, group: Attention) -> int:
+    hidden = text.whole("hidden_size")
+    params = attention_params(hidden, group, qk_norm="per_head")
+    without_values = group.kind == "full" and text.flag("attention_k_eq_v")
+    return params - hidden * group.kv_heads * group.head_dim_v * without_values
+
+
+def _gemma4_experts(text: Config, layers: int) -> Experts:
+    hidden, count = text.whole("hidden_size"), text.whole("num_experts")
+    return Experts(
+        layers=layers,
+        count=count,
+        per_token=text.whole("top_k_experts"),
+        expert=gated_mlp_params(hidden, text.whole("moe_intermediate_size")),
+        router=count * hidden + hidden + count,
+    )
+
+
+def _gemma4_vision(document: Config, hidden: int) -> int:
+    if not document.has("vision_config"):
+        return 0
+    vision = document.section("vision_config")
+    vision.never("attention_bias", "use_clipped_linears")
+    return gemma4_vision_params(vision, hidden=hidden)
