@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from app.domain.accelerators import Accelerator
     from app.domain.aliases import Name
+    from app.domain.board import Selection
     from app.domain.rows import Row
     from app.web.answers import Answer
     from app.web.boards import Served
@@ -43,10 +44,10 @@ if TYPE_CHECKING:
     from app.web.history_page import HistoryLine
     from app.web.shared import Shared
 
-NAMES: Final = ("precision",)
+NAMES: Final = ("precision", "quote", "own")
 
 MOST_ROWS: Final = 60
-"""Offers that the page shows; the board has all."""
+"""Offers that the page shows, beside the reader's own; the board has all."""
 MOST_STEPS: Final = 40
 """Stretches of the history that the page shows; the history page has more."""
 
@@ -114,7 +115,7 @@ def gpu(request: Request) -> Response:
     base = base_of(request)
 
     def make(served: Served, card: Accelerator, *, query: OfferQuery) -> Answer:
-        page = gpu_page(served, card, shared=shared, precision=query.precision)
+        page = gpu_page(served, card, shared=shared, asked=query)
         return page_of("gpu.html", page=page, base=base)
 
     return _answer(request, make, base=base)
@@ -166,7 +167,7 @@ def _plain(served: Served, card: Accelerator, query: OfferQuery) -> dict[str, An
         **plain_gpu(line),
         "cheapest_on_demand_usd_per_tbs_hour": None if per_tbs is None else float(per_tbs),
         "siblings": [each.id for each in _siblings(card)],
-        "offers_href": f"/offers.json?gpu={card.id}",
+        "offers_href": link("/offers.json", OfferQuery(gpu=(card.id,), quote=query.quote, own=query.own)),
         "history_href": history_link("/history.json", HistoryQuery(gpu=card.id)),
     }
 
@@ -202,21 +203,28 @@ def _siblings(card: Accelerator) -> tuple[Accelerator, ...]:
 
 
 def _rows(served: Served, card: Accelerator) -> list[Row]:
-    return [row for row in served.board.rows if row.accelerator is card]
+    """Return the rows of a card but the reader's own, which are nobody's price of it."""
+    return [row for row in served.board.rows if row.accelerator is card and not row.offer.is_own]
 
 
-def gpu_page(served: Served, card: Accelerator, *, shared: Shared, precision: str) -> GpuPage:
-    """Work out what the page of one accelerator shows."""
-    query = OfferQuery(gpu=(card.id,), per_page=MOST_ROWS, precision=precision)
-    own = OfferQuery(precision=precision)
-    text = link("", own)
-    line = gpu_line(card, _rows(served, card), precision=precision)
-    selection = served.board.select(query)
-    asked = HistoryQuery(gpu=card.id)
-    steps = table_lines(load_history(shared, served, query=asked), most=MOST_STEPS)
+def _shown_rows(served: Served, selection: Selection) -> Iterator[Row]:
+    for place, number in enumerate(selection.rows):
+        row = served.board.rows[number]
+        if place < MOST_ROWS or row.offer.is_own:
+            yield row
+
+
+def gpu_page(served: Served, card: Accelerator, *, shared: Shared, asked: OfferQuery) -> GpuPage:
+    """Work out what the page of one accelerator shows; `asked` holds what its address may say."""
+    query = asked.replace(gpu=(card.id,))
+    text = link("", asked)
+    line = gpu_line(card, _rows(served, card), precision=query.precision)
+    selection = served.board.select(query, everything=True)
+    over_time = HistoryQuery(gpu=card.id)
+    steps = table_lines(load_history(shared, served, query=over_time), most=MOST_STEPS)
     return GpuPage(
         title=card.name,
-        canonical=link(f"/gpus/{card.id}", own),
+        canonical=link(f"/gpus/{card.id}", asked),
         as_of=words.moment(served.board.instant),
         usd_per_tbs_hour=_usd_per_tbs_hour(served, line, query),
         line=line,
@@ -227,25 +235,23 @@ def gpu_page(served: Served, card: Accelerator, *, shared: Shared, precision: st
         ),
         headings=tuple(_heading(key, query) for key in DEFAULT_COLUMNS),
         rows=tuple(
-            row_html(
-                served.board.rows[number], selection.view, columns=selection.columns, evidence_query=text
-            )
-            for number in selection.rows
+            row_html(row, selection.view, columns=selection.columns, evidence_query=text)
+            for row in _shown_rows(served, selection)
         ),
         total=selection.total,
-        board_href=f"/?gpu={card.id}",
+        board_href=link("/", OfferQuery(gpu=(card.id,), quote=asked.quote, own=asked.own)),
         siblings=(card, *_siblings(card)),
         precision=query.precision,
         own_names=tuple(each for each in names_for(card.id) if len(each.parts) == 1),
         open_names=tuple(each for each in names_for(card.id) if len(each.parts) > 1),
         sibling_names=tuple(_sibling_names(card)),
         history=tuple(steps),
-        history_href=history_link("/history", asked),
-        history_csv=history_link("/history.csv", asked),
-        figure_href=history_link("/figures/history.json", asked),
+        history_href=history_link("/history", over_time),
+        history_csv=history_link("/history.csv", over_time),
+        figure_href=history_link("/figures/history.json", over_time),
         roofline_href=f"/figures/roofline.json?gpu={card.id}",
-        json_href=link(f"/gpus/{card.id}.json", own),
-        csv_href=link(f"/gpus/{card.id}.csv", own),
+        json_href=link(f"/gpus/{card.id}.json", asked),
+        csv_href=link(f"/gpus/{card.id}.csv", asked),
         source_links=tuple((each, words.safe_url(each.split(" ")[0])) for each in card.sources),
     )
 

@@ -11,7 +11,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
-from app.web import chart_pages
+from app.web import chart_pages, gpu_page
 from app.web.charts import INK, OWN_SYMBOL, PATTERNS, SYMBOLS, bars_figure, styles
 from tests.web.reading import get, read_csv, read_table
 
@@ -21,7 +21,7 @@ PER_TBS = float(Fraction("2.10") / Fraction("3.35"))
 RIG = "Rig|h200-sxm|40000|4|1200|0.12|60%"
 # 40,000 / (4 x 8,760 x 0.6) is 1.902588, 1.2 kW at 0.12 is 0.144.
 RIG_USD = Decimal("2.046588")
-PAGES = ("/", "/compare", "/charts/scatter", "/charts/bars", "/offers/-1", "/quote")
+PAGES = ("/", "/compare", "/charts/scatter", "/charts/bars", "/gpus/h100-sxm", "/offers/-1", "/quote")
 TWINS = (
     *("/offers.csv", "/offers.json", "/offers.ndjson", "/compare.csv", "/compare.json"),
     *("/charts/scatter.csv", "/charts/scatter.json", "/charts/bars.csv", "/charts/bars.json"),
@@ -326,3 +326,21 @@ def test_the_evidence_of_a_quote_for_programs_was_never_read(client: TestClient)
     assert (document["provider"], document["usd_per_gpu_hour"]) == ("own:Hale", 2.1)
     assert client.get(address("/offers/-2.json")).status_code == 404
     assert client.get(address("/offers/-x.csv")).status_code == 404
+
+
+# ---------------------------------------------------------------- the page of a card
+
+
+def test_the_page_of_a_card_shows_a_quote_but_never_as_somebodys_price(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_page, "MOST_ROWS", 2)
+    quotes = ["Hale|h100-sxm|0.10", "Vale|h100-sxm|90", "Dale|h200-sxm|0.10"]
+    page = LexborHTMLParser(get(client, address("/gpus/h100-sxm", quote=quotes)))
+    ids = [row.id for row in page.css("tr[id^=o]")]
+    assert (ids[0], ids[-1], len(ids)) == ("o-1", "o-2", 3)
+    plain = json.loads(get(client, "/gpus/h100-sxm.json"))
+    found = json.loads(get(client, address("/gpus/h100-sxm.json", quote=quotes)))
+    offers = found.pop("offers_href")
+    assert found == {key: value for key, value in plain.items() if key != "offers_href"}
+    assert {"own:Hale", "own:Vale"} <= {row["provider"] for row in json.loads(get(client, offers))["rows"]}

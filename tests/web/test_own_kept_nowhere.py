@@ -31,7 +31,8 @@ from tests.web.server import listening
 
 PLACES = (
     *("/", "/compare", "/compare.json", "/compare.csv", "/charts/scatter", "/charts/bars", "/quote"),
-    *("/charts/scatter.json", "/charts/bars.csv", "/figures/scatter.json", "/figures/bars.json"),
+    *("/gpus/h100-sxm", "/gpus/h100-sxm.csv", "/charts/scatter.json", "/charts/bars.csv"),
+    *("/figures/scatter.json", "/figures/bars.json"),
     *("/offers.csv", "/offers.json", "/offers.ndjson", "/offers/-1", "/offers/-2.json", "/offers/-1.csv"),
     *("/view.csv", "/view.tsv", "/view.json", "/view.md", "/view.xlsx", "/view.parquet"),
 )
