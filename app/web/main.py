@@ -151,7 +151,7 @@ class SecurityHeaders:
             nonlocal code
             if message["type"] == "http.response.start":
                 code = message["status"]
-                message["headers"] = [*message["headers"], *SECURITY_HEADERS]
+                message["headers"] = [*message["headers"], *SECURITY_HEADERS, *_kept_by_nobody(scope, code)]
             await send(message)
 
         try:
@@ -162,6 +162,18 @@ class SecurityHeaders:
             raise WithheldError(type(error).__name__).with_traceback(error.__traceback__) from None
         finally:
             self._times.note(scope, code=code, seconds=perf_counter() - began)
+
+
+REDIRECTS: Final = frozenset(
+    {HTTPStatus.SEE_OTHER, HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT}
+)
+
+
+def _kept_by_nobody(scope: Scope, code: int) -> tuple[tuple[bytes, bytes], ...]:
+    """Return what a redirect to the reader's own figures adds; pages and refusals say it themselves."""
+    if code not in REDIRECTS or not holds_own(scope["query_string"].decode(errors="replace")):
+        return ()
+    return ((b"cache-control", b"private, no-store"),)
 
 
 def _for_programs(request: Request) -> bool:

@@ -51,7 +51,6 @@ PLACES: Final = {
 }
 """The pages that the forms may lead back to; `back` names one of them."""
 
-NO_STORE: Final = {"cache-control": "private, no-store"}
 NEEDED: Final = "this has to be filled in"
 
 
@@ -143,7 +142,7 @@ def quote(request: Request) -> Response:
         target = _link(back, added)
         error = _too_much(added, target)
         if not error:
-            return RedirectResponse(target, status_code=303, headers=NO_STORE)
+            return RedirectResponse(target, status_code=303)
         forms[kind.name] = filled._replace(error=error)
     page = _page(back, query, served=served, forms=forms)
     response = respond_privately(request, page_of("quote.html", page=page))

@@ -132,6 +132,17 @@ def test_no_answer_with_a_quote_may_be_kept_on_the_way(client: TestClient) -> No
     assert (board.status_code, board.headers["cache-control"]) == (200, "private, no-store")
 
 
+@pytest.mark.parametrize(
+    "place", ["/?q=&", "/compare?baseline=&", "/charts/bars?q=&", "/offers?", "/Compare?"]
+)
+def test_no_redirect_to_a_quote_may_be_kept_on_the_way(client: TestClient, place: str) -> None:
+    answer = client.get(f"{place}quote=Hale%7Ch100-sxm%7C2.1")
+    assert answer.status_code in {303, 308}
+    assert "quote=Hale%7Ch100-sxm%7C2.1" in answer.headers["location"]
+    assert answer.headers.get_list("cache-control") == ["private, no-store"]
+    assert "cache-control" not in client.get("/compare?baseline=").headers
+
+
 def test_every_page_and_export_holds_the_quote(client: TestClient) -> None:
     for path in (*PAGES, *TWINS):
         answer = client.get(address(path))
