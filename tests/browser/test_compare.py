@@ -23,7 +23,7 @@ def test_choose_cards_and_a_metric_without_scripts(plain_visit: Visit) -> None:
     assert plain_visit.path().endswith("&precision=bf16&as_of=2026-11-14&metric=usd_per_pflop_hour")
     expect(page.locator(".notice")).to_contain_text("These are the prices of 2026-11-14")
     page.locator("tbody td a").first.click()
-    assert plain_visit.path().endswith("?as_of=2026-11-14")
+    assert plain_visit.path().endswith("?precision=bf16&as_of=2026-11-14")
     expect(page.locator("h2").first).to_have_text("What was printed")
 
 

@@ -1,7 +1,6 @@
 """By keyboard alone: every menu opens and closes, the reader's place outlives a swap, a new count is said."""
 
 import re
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -123,61 +122,3 @@ def test_a_new_count_is_said_by_the_node_that_was_there(visit: Visit) -> None:
     assert re.match(r"\d+ of \d+ offers", after)
     said = page.evaluate("window.said")
     assert [each for each in said if each.startswith(after[:10])]
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press the tabulator until the keyboard is at the first element of this kind."""
-    page.wait_for_selector(selector, state="attached")
-    for _ in range(400):
-        page.keyboard.press("Tab")
-        if page.evaluate("wanted => document.activeElement === document.querySelector(wanted)", selector):
-            return
-    raise AssertionError(f"the keyboard never comes to {selector}")
-
-
-def use(page: Page, selector: str, *keys: str) -> None:
-    """Go to an element by keyboard and press these keys there."""
-    tab_to(page, selector)
-    for key in keys:
-        page.keyboard.press(key)
-
-
-def choose(visit: Visit, card: str, address: str) -> None:
-    """Tick a card in the menu of GPUs and leave the menu."""
-    use(visit.page, "#menu-gpu > summary", "Enter")
-    use(visit.page, f"#menu-gpu input[value={card}]", "Space")
-    swapped(visit, address)
-    visit.page.keyboard.press("Escape")
-
-
-def test_from_the_cheapest_h200_to_a_link_to_send_by_keyboard_alone(visit: Visit) -> None:
-    """Find the cheapest H200 below 8 GPUs, compare it with the B200, add a quote, copy the link."""
-    page = visit.page
-    visit.go("/")
-    choose(visit, "h200-sxm", "/?gpu=h200-sxm")
-    use(page, "#menu-size > summary", "Enter")
-    use(page, "input[name=max_gpus]", "7", "Enter")
-    swapped(visit, "/?gpu=h200-sxm&max_gpus=7")
-    page.keyboard.press("Escape")
-    cells = page.locator("table.offers tbody tr td.n:nth-of-type(5)")
-    prices = [float(each.get_attribute("data-value") or "nan") for each in cells.all()]
-    assert prices == sorted(prices) != [], "the cheapest per TB/s stands first"
-    choose(visit, "b200-sxm", "/?gpu=b200-sxm&gpu=h200-sxm&max_gpus=7")
-    for card in ("h200-sxm", "b200-sxm"):
-        use(page, f"input[form=picks][value={card}]", "Space")
-    use(page, "#picks button", "Enter")
-    page.wait_for_url("**/compare?**")
-    use(page, "a[href^='/quote']", "Enter")
-    page.wait_for_url("**/quote?**")
-    for part, text in (("name", "Inbox"), ("accelerator", "H200"), ("usd_per_gpu_hour", "2.15")):
-        use(page, f"#quote_{part}", *text)
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/compare?**")
-    expect(page.locator("table.offers")).to_contain_text("Inbox")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    use(page, "a.copy", "Enter")
-    expect(page.locator("a.copy")).to_have_class("copy copied")
-    assert page.evaluate("navigator.clipboard.readText()") == page.url
-    asked = parse_qs(urlsplit(page.url).query)
-    assert sorted(asked["gpu"]) == ["b200-sxm", "h200-sxm"]
-    assert asked["quote"] == ["Inbox|h200-sxm|2.15"]
