@@ -10,6 +10,7 @@ from app.domain.llms.configs import read_config
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from app.domain.llms.facts import Llm
     from app.domain.llms.profile import LlmProfile
 
 LLAMA_2_70B: Final = "meta-llama/Llama-2-70b-chat-hf"
@@ -33,4 +34,10 @@ BENCHMARKED: Final[Mapping[str, LlmProfile]] = MappingProxyType(
         )
     }
 )
-"""By id. Llama 2 70B: Touvron et al. 2023, arXiv 2307.09288; these sizes give its 68,976,648,192 parameters."""
+"""By id. Llama 2 70B: Touvron et al. 2023, arXiv 2307.09288; the sizes give its 68,976,648,192 parameters."""
+
+
+def profile_of(llm: str, llms: Mapping[str, Llm]) -> LlmProfile | None:
+    """Return the profile of a model that is among the known ones or here, None for another."""
+    known = llms.get(llm)
+    return known.profile if known is not None else BENCHMARKED.get(llm)
