@@ -69,10 +69,10 @@ _Part = tuple[str, str, str, str, str, str]
 
 
 def _quote(quote: Quote) -> _Part:
-    usd = words.exact(quote.usd_per_gpu_hour)
+    usd = words.money(quote.usd_per_gpu_hour)
     return "quote", quote.name, quote.accelerator, usd, quote.terms, ""
 
 
 def _hardware(own: OwnHardware) -> _Part:
-    usd = words.exact(usd_per_gpu_hour(own))
+    usd = words.money(usd_per_gpu_hour(own))
     return "hardware", own.name, own.accelerator, usd, "", own_arithmetic(own)
