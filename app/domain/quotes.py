@@ -11,8 +11,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from app.domain.barred import MAX_LENGTH, Range, bounds, name_part, parts_of, variant_part
+from app.domain.barred import MAX_NAME_LENGTH as MAX_NAME_LENGTH
 from app.domain.listing import StoredOffer
-from app.domain.names import one_of
 from app.domain.offers import (
     MICROS_PER_USD,
     Offer,
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     from app.domain.names import Names
 
 MAX_QUOTES: Final = 20
-MAX_QUOTE_LENGTH: Final = 300
-MAX_NAME_LENGTH: Final = 40
+MAX_QUOTE_LENGTH: Final = MAX_LENGTH
 MAX_DECIMALS: Final = 6
 """A price is kept to the micro-dollar."""
 
@@ -91,25 +91,17 @@ class _Terms:
     term_days: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Range:
-    """The numbers that a part may be, both ends with it."""
-
-    low: Decimal
-    high: Decimal
-
-
 def _any_of(words: Iterable[str]) -> str:
     return "|".join(word.replace("_", "[ _-]") for word in words).replace(" ", r"\ ")
 
 
-_PRICE: Final = _Range(low=Decimal("0.000001"), high=Decimal("99999.999999"))
+_PRICE: Final = Range(low=Decimal("0.000001"), high=Decimal("99999.999999"))
 _HARDWARE: Final = {
-    "price_usd": _Range(low=Decimal("0.01"), high=Decimal(10_000_000)),
-    "lifetime_years": _Range(low=Decimal("0.1"), high=Decimal(50)),
-    "power_w": _Range(low=Decimal(0), high=Decimal(100_000)),
-    "usd_per_kwh": _Range(low=Decimal(0), high=Decimal(100)),
-    "utilisation": _Range(low=Decimal("0.001"), high=Decimal(1)),
+    "price_usd": Range(low=Decimal("0.01"), high=Decimal(10_000_000)),
+    "lifetime_years": Range(low=Decimal("0.1"), high=Decimal(50)),
+    "power_w": Range(low=Decimal(0), high=Decimal(100_000)),
+    "usd_per_kwh": Range(low=Decimal(0), high=Decimal(100)),
+    "utilisation": Range(low=Decimal("0.001"), high=Decimal(1)),
 }
 
 _WORD: Final = re.compile(
@@ -128,10 +120,10 @@ _TERM: Final = re.compile("([0-9]+)(?: ?- ?([0-9]+))? ?([dmy])[a-z]*")
 def parse_quote(text: str, variants: Names) -> Quote:
     """Read `name|accelerator|usd_per_gpu_hour` and, if wanted, `|terms`; raises QueryError for `quote`."""
     try:
-        parts = _parts(text, QUOTE_PARTS, fewest=3)
+        parts = parts_of(text, QUOTE_PARTS, fewest=3)
         return Quote(
-            name=_name(parts["name"]),
-            accelerator=_variant(parts["accelerator"], variants),
+            name=name_part(parts["name"]),
+            accelerator=variant_part(parts["accelerator"], variants),
             usd_per_gpu_hour=_number("usd_per_gpu_hour", parts["usd_per_gpu_hour"], _PRICE),
             terms=_spelled(_terms(parts.get("terms", ""))),
         )
@@ -142,10 +134,10 @@ def parse_quote(text: str, variants: Names) -> Quote:
 def parse_own(text: str, variants: Names) -> OwnHardware:
     """Read the seven parts of own hardware; raises QueryError for `own`, naming the part that is wrong."""
     try:
-        parts = _parts(text, OWN_PARTS, fewest=7)
+        parts = parts_of(text, OWN_PARTS, fewest=7)
         own = OwnHardware(
-            name=_name(parts["name"]),
-            accelerator=_variant(parts["accelerator"], variants),
+            name=name_part(parts["name"]),
+            accelerator=variant_part(parts["accelerator"], variants),
             **{part: _number(part, parts[part], allowed) for part, allowed in _HARDWARE.items()},
         )
         _check(usd_per_gpu_hour(own))
@@ -156,7 +148,7 @@ def parse_own(text: str, variants: Names) -> OwnHardware:
 
 def _check(usd: Decimal) -> None:
     if not _PRICE.low <= usd <= _PRICE.high:
-        raise ValueError(f"it comes to {usd:,} dollars per GPU-hour; that has to be {_bounds(_PRICE)}")
+        raise ValueError(f"it comes to {usd:,} dollars per GPU-hour; that has to be {bounds(_PRICE)}")
 
 
 def canonical(quote: Quote | OwnHardware) -> str:
@@ -247,31 +239,7 @@ def _assumption(quote: Quote | OwnHardware) -> str:
 # ---------------------------------------------------------------- parts of a text
 
 
-def _parts(text: str, names: str, *, fewest: int) -> dict[str, str]:
-    """Return the parts between the bars by name, stripped; raises ValueError for too few or too many."""
-    parts, wanted = [" ".join(part.split()) for part in text.split("|")], names.split("|")
-    if len(text) > MAX_QUOTE_LENGTH:
-        raise ValueError(f"give at most {MAX_QUOTE_LENGTH} characters")
-    if not fewest <= len(parts) <= len(wanted):
-        optional = f"; {wanted[-1]} may be left out" if fewest < len(wanted) else ""
-        raise ValueError(f"it has {len(parts)} of the parts {names}{optional}")
-    return dict(zip(wanted, parts, strict=False))
-
-
-def _name(text: str) -> str:
-    if not 1 <= len(text) <= MAX_NAME_LENGTH or not text.isprintable():
-        raise ValueError(f"name: give 1 to {MAX_NAME_LENGTH} printable characters")
-    return text
-
-
-def _variant(text: str, variants: Names) -> str:
-    try:
-        return one_of("accelerator", text, names=variants)
-    except QueryError as error:
-        raise ValueError(f"accelerator: '{text[:MAX_NAME_LENGTH]}' is none; {error.expected}") from None
-
-
-def _number(part: str, text: str, allowed: _Range) -> Decimal:
+def _number(part: str, text: str, allowed: Range) -> Decimal:
     """Return the number of a part, which may be a percentage for the utilisation."""
     percent = part == "utilisation" and text.endswith("%")
     decimals = MAX_DECIMALS + 2 if part == "utilisation" and not percent else MAX_DECIMALS
@@ -282,12 +250,8 @@ def _number(part: str, text: str, allowed: _Range) -> Decimal:
     number = typed.scaleb(-2) if percent else typed
     if not allowed.low <= number <= allowed.high:
         also = ", or 60% for 0.6" if part == "utilisation" else ""
-        raise ValueError(f"{part}: give a number {_bounds(allowed)}{also}")
+        raise ValueError(f"{part}: give a number {bounds(allowed)}{also}")
     return Decimal(plain_number(number))
-
-
-def _bounds(allowed: _Range) -> str:
-    return f"from {allowed.low:f} to {allowed.high:,f}"
 
 
 # ---------------------------------------------------------------- terms
