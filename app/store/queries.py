@@ -105,12 +105,6 @@ def data_version(connection: Connection) -> int:
     return int(connection.execute(select(version_table.c.version)).scalar_one())
 
 
-def data_changed_at(connection: Connection) -> datetime | None:
-    """Return when something was last published, or None when nothing ever was."""
-    changed_at: datetime | None = connection.execute(select(version_table.c.changed_at)).scalar_one()
-    return changed_at
-
-
 def offers_as_of(
     connection: Connection,
     instant: datetime,
@@ -131,14 +125,6 @@ def offers_as_of(
     stored = [_stored_offer(row, context=context) for row in connection.execute(query).all()]
     stored.sort(key=attrgetter("offer_id"))
     return stored
-
-
-def offer_by_id(connection: Connection, offer_id: int, *, instant: datetime) -> StoredOffer | None:
-    """Return one offer as it was at an instant, or None when it had no price then."""
-    row = connection.execute(_as_of(instant).where(offer.c.id == offer_id)).one_or_none()
-    if row is None:
-        return None
-    return _stored_offer(row, context=_context(connection, instant, offer_id=offer_id))
 
 
 def offer_history(connection: Connection, offer_id: int) -> list[PriceStep]:
@@ -208,16 +194,14 @@ def _as_of(instant: datetime) -> Select[Any]:
     )
 
 
-def _context(connection: Connection, instant: datetime, *, offer_id: int | None = None) -> _Context:
+def _context(connection: Connection, instant: datetime) -> _Context:
     """Return what the rows of one board share."""
-    coming = _next_prices(connection, instant, offer_id=offer_id)
+    coming = _next_prices(connection, instant)
     rates = rates_at(connection, instant.date())
     return _Context(instant, last_good_runs(connection, instant), coming, rates, {})
 
 
-def _next_prices(
-    connection: Connection, instant: datetime, *, offer_id: int | None = None
-) -> Mapping[int, NextPrice]:
+def _next_prices(connection: Connection, instant: datetime) -> Mapping[int, NextPrice]:
     """Return the first price after the instant that was already announced by then, by offer id."""
     later = price.c.valid_from > instant
     query = (
@@ -226,8 +210,6 @@ def _next_prices(
         .where(price.c.announced, price.c.observed_at <= instant)
         .order_by(price.c.valid_from.desc())
     )
-    if offer_id is not None:
-        query = query.where(price.c.offer_id == offer_id)
     # Latest first, so that the earliest of several is the one that stays.
     return {row[0]: _next_price(row) for row in connection.execute(query)}
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.domain.listing import StoredOffer
 from app.domain.offers import Offer, PriceBasis, PricingModel, ServiceKind
-from app.store.queries import data_version, offer_by_id, offer_history, offers_as_of
+from app.store.queries import data_version, offer_history, offers_as_of
 from app.store.session import reading
 from app.store.tables import offer, price
 from app.store.write import DuplicateOfferError, OlderRunError, PublishError, PublishResult
@@ -247,12 +247,8 @@ def test_a_past_day_does_not_know_a_later_announcement(engine: Engine) -> None:
     assert before.next_price is None
 
 
-def test_one_offer_is_read_as_the_board_reads_it(engine: Engine) -> None:
-    publish_offers(engine, [*nebius_page(), h200("3.79")], observed_at=utc(10))
+def test_an_offer_that_is_not_there_has_no_history(engine: Engine) -> None:
     with reading(engine) as connection:
-        for each in offers_as_of(connection, utc(12)):
-            assert offer_by_id(connection, each.offer_id, instant=utc(12)) == each
-        assert offer_by_id(connection, 999, instant=utc(12)) is None
         assert offer_history(connection, 999) == []
 
 

@@ -77,7 +77,6 @@ def test_an_empty_database_answers(engine: Engine) -> None:
     with reading(engine) as connection:
         assert queries.offers_as_of(connection, DAY) == []
         assert queries.data_version(connection) == 0
-        assert queries.data_changed_at(connection) is None
         assert queries.first_day(connection) is None
         assert queries.last_good_runs(connection) == {}
         assert queries.known_names(connection) == ((), ())
@@ -91,7 +90,6 @@ def test_when_each_provider_was_read_well(engine: Engine) -> None:
         assert queries.last_good_runs(connection) == {"acme": utc(6), "bolt": utc(4)}
         assert queries.last_good_runs(connection, utc(5)) == {"acme": utc(2), "bolt": utc(4)}
         assert queries.first_day(connection) == utc(2)
-        assert queries.data_changed_at(connection) == utc(6)
         assert queries.known_names(connection) == (("acme", "bolt"), ("eu",))
 
 
