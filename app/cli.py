@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app import __version__
-from app.commands import dumping, importing, keeping, llms, reviewing, scraping
+from app.commands import checkpoints, dumping, importing, keeping, llms, reviewing, scraping
 from app.commands.shared import (
     REFUSED_EXIT,
     Refusal,
@@ -252,4 +252,5 @@ main.add_command(importing.import_command)
 main.add_command(keeping.snapshot)
 main.add_command(keeping.verify)
 main.add_command(dumping.dump)
+main.add_command(checkpoints.checkpoint)
 main.add_command(llms.llm)

@@ -78,6 +78,9 @@ class Settings(BaseSettings):
     vast_api_key: SecretStr = SecretStr("")
     """Key of a Vast.ai account, sent with its price query; never logged or stored."""
 
+    huggingface_token: SecretStr = SecretStr("")
+    """Token of a Hugging Face account, for checkpoints that are not for everyone; never logged or stored."""
+
     dumps: Path | None = None
     """Folder of the daily Parquet files that `serve` offers; `dumps` in the home folder by default."""
 

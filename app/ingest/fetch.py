@@ -34,6 +34,7 @@ MOST_ROBOTS_BYTES: Final = 512_000
 LONGEST_CRAWL_DELAY_S: Final = 60.0
 _KEPT_HEADERS: Final = ("etag", "last-modified", "date")
 _OK: Final = 200
+_PARTIAL: Final = 206
 _TOO_MANY_REQUESTS: Final = 429
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _MAY_PASS: Final = frozenset((408, 425, _TOO_MANY_REQUESTS, 500, 502, 503, 504))
@@ -73,7 +74,7 @@ class Fetcher:
                 request, url, headers=conditions(request, known), max_bytes=self.limits.max_body_bytes
             )
             if answer.status not in _REDIRECTS:
-                return accepted(answer, may_be_unchanged=known is not None)
+                return accepted(answer, may_be_unchanged=known is not None, good=good_status(request))
             if request.method != "GET":
                 raise FetchError("post_redirected", f"{url} redirects what is sent to it.")
             url = urljoin(url, answer.headers.get("location", ""))
@@ -118,7 +119,7 @@ class Fetcher:
                 request.method, url, content=request.body or None, headers=sent
             ) as response:
                 body = b""
-                if response.status_code == _OK:
+                if response.status_code == good_status(request):
                     body = gather(
                         response.iter_raw(),
                         encoding=response.headers.get("content-encoding", ""),
@@ -158,7 +159,7 @@ class Fetcher:
 
     def _fetched(self, response: httpx.Response, url: str, body: bytes) -> Fetched:
         """Return an answer with the headers that are kept, or needed to go on."""
-        wanted = (*_KEPT_HEADERS, "location", "retry-after")
+        wanted = (*_KEPT_HEADERS, "location", "retry-after", "content-range")
         return Fetched(
             url=url,
             status=response.status_code,
@@ -230,10 +231,17 @@ def conditions(request: Request, known: Capture | None) -> Mapping[str, str]:
     return {asking: known.headers[kept] for kept, asking in pairs if kept in known.headers}
 
 
-def accepted(answer: Fetched, *, may_be_unchanged: bool) -> Fetched:
+def good_status(request: Request) -> int:
+    """Return the status of an answer whose body is read: of a part, where a part of a file is asked for."""
+    return _PARTIAL if "range" in request.headers else _OK
+
+
+def accepted(answer: Fetched, *, may_be_unchanged: bool, good: int = _OK) -> Fetched:
     """Return an answer that is the page or says that it is as it was; raise what any other one means."""
-    if answer.status == _OK or (answer.status == NOT_MODIFIED and may_be_unchanged):
+    if answer.status == good or (answer.status == NOT_MODIFIED and may_be_unchanged):
         return answer
+    if answer.status == _OK:
+        raise FetchError("range_ignored", f"{answer.url} would send the whole file, not the part asked for.")
     sentence = f"{answer.url} answered {answer.status}."
     if answer.status in _MAY_PASS:
         raise _passing(answer, "host_busy", sentence)
