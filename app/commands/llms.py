@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from app.domain.llms.profile import Attention, LlmProfile
     from app.settings import Settings
 
-OWN_FILE = "llms.csv"
-"""Name of the operator's table in the home folder."""
-
 _MOST_NEAR = 3
 
 BESIDE = click.option(
@@ -82,7 +79,7 @@ def add(
 
     A row with the id of a packaged one goes before it. To change a row, edit the file or take the row out.
     """
-    from app.domain.llms.facts import Llm, is_llm_id  # noqa: PLC0415 - keeps --help quick
+    from app.domain.llms.facts import LLMS_FILE, Llm, is_llm_id  # noqa: PLC0415 - keeps --help quick
 
     if not is_llm_id(llm_id):
         raise click.UsageError(f"--id: '{llm_id}' is not right: use ORG/NAME, as in openai/gpt-oss-20b")
@@ -101,7 +98,7 @@ def add(
         config_source=source.strip(),
         as_of=now().date(),
     )
-    path = settings.home / OWN_FILE
+    path = settings.home / LLMS_FILE
     _append(path, made)
     click.echo(f"{llm_id} ({made.profile.family}, {made.profile.params_text:,} parameters) is now in {path}.")
 
@@ -121,12 +118,13 @@ def _is_file(path: Path) -> bool:
 
 
 def _known(settings: Settings) -> Mapping[str, Llm]:
-    from app.domain.llms.facts import load_llms  # noqa: PLC0415 - keeps --help quick
+    from app.domain.llms.facts import LLMS_FILE, load_llms  # noqa: PLC0415 - keeps --help quick
 
+    own = settings.home / LLMS_FILE
     try:
-        return load_llms(settings.home / OWN_FILE)
+        return load_llms(own)
     except (OSError, ValueError) as error:
-        raise click.UsageError(f"The models in {settings.home / OWN_FILE} cannot be read: {error}") from error
+        raise click.UsageError(f"The models in {own} cannot be read: {error}") from error
 
 
 def _profile(path: Path, beside: Path | None) -> LlmProfile:

@@ -58,7 +58,9 @@ LLM_COLUMNS: Final[tuple[str, ...]] = (
 
 T = TypeVar("T")
 
-_DATA_FILE: Final = "llms.csv"
+LLMS_FILE: Final = "llms.csv"
+"""Name of the packaged table, and of the one that an operator keeps in the home folder."""
+
 _ID: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _GROUP: Final = re.compile(r"([a-z]+):(\d+)x(\d+)q(\d+)kv(\d+)(?:/(\d+))?((?: [a-z]+=\d+)*)", re.ASCII)
 _KINDS: Final[Mapping[str, AttentionKind]] = MappingProxyType(
@@ -118,10 +120,10 @@ def load_llms(own: Path | None = None) -> Mapping[str, Llm]:
 
 @cache
 def _packaged() -> Mapping[str, Llm]:
-    return parse_llms(packaged_lines(_DATA_FILE))
+    return parse_llms(packaged_lines(LLMS_FILE))
 
 
-def parse_llms(lines: Iterable[str], *, file_name: str = _DATA_FILE) -> Mapping[str, Llm]:
+def parse_llms(lines: Iterable[str], *, file_name: str = LLMS_FILE) -> Mapping[str, Llm]:
     """Read a table of models from CSV lines; see `load_llms` for the errors."""
     by_id: dict[str, Llm] = {}
     for row in read_lines(lines, file_name=file_name):

@@ -1,5 +1,6 @@
 """What is refused: families without a reader, keys that are missing or wrong, files of another kind."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from app.domain.llms.configs import (
     read_config,
     read_quantization,
 )
-from tests.domain.llms.tiny import LATENT, of
+from tests.domain.llms.tiny import EACH_KIND, LATENT, of
 
 
 def without(document: dict[str, Any], key: str) -> dict[str, Any]:
@@ -136,6 +137,36 @@ def test_what_a_family_needs_is_asked_for(
     with pytest.raises(ConfigError) as caught:
         read_config(of(architecture, model_type, **keys))
     assert caught.value.field == field
+
+
+ODD: list[Any] = [
+    *(None, True, False, 0, -1, 1, 2**33, 10**30, 1.5, float("nan"), float("inf"), "", "x", "\ud800", "a\nb"),
+    *([], [1], [None], ["a"], [[]], [{}], {}, {"a": 1}),
+]
+
+
+@pytest.mark.parametrize("document", EACH_KIND, ids=lambda document: document["model_type"])
+def test_no_value_of_any_key_ends_in_another_error(document: dict[str, Any]) -> None:
+    """Each key of each object takes each odd value, or goes: a profile with real parts, or a refusal."""
+    refused = 0
+    for changed in changed_documents(document):
+        try:
+            profile = read_config(changed)
+        except (ConfigError, UnknownFamilyError):
+            refused += 1
+        else:
+            assert all(part.params > 0 for part in profile.parts)
+            assert 0 < profile.params_active <= profile.params_text
+    assert refused > len(ODD)
+
+
+def changed_documents(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the document with one key of it, or of an object in it, changed or gone."""
+    for key, value in document.items():
+        yield without(document, key)
+        yield from ({**document, key: odd} for odd in ODD)
+        if isinstance(value, dict):
+            yield from ({**document, key: inner} for inner in changed_documents(value))
 
 
 def test_a_repack_says_in_a_file_of_its_own_how_it_was_quantised() -> None:

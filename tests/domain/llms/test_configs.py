@@ -5,9 +5,16 @@ from typing import Any
 from app.domain.llms.configs import read_config
 from app.domain.llms.profile import Attention, LlmProfile, Recurrent
 from tests.domain.llms.tiny import (
+    DEEPSEEK_V4,
+    DELTA_TEXT,
     EXPERT,
     EXPERTS,
+    GEMMA4_TEXT,
+    GPT_OSS,
     LATENT,
+    LLAMA4_TEXT,
+    MAMBA,
+    MIMO_V2,
     MLA,
     MLP,
     NORMS,
@@ -180,15 +187,7 @@ def test_the_layers_of_all_tokens_in_gemma_3_are_every_sixth() -> None:
 
 
 def gemma4(**keys: Any) -> dict[str, Any]:
-    text = {
-        **PLAIN,
-        "sliding_window": 16,
-        "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
-        "num_global_key_value_heads": 1,
-        "global_head_dim": 9,
-        "attention_k_eq_v": True,
-        **keys,
-    }
+    text = {**GEMMA4_TEXT, **keys}
     document = {"architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4"}
     return {**document, "tie_word_embeddings": True, "text_config": text}
 
@@ -212,21 +211,7 @@ def test_gemma_4_names_its_experts_in_its_own_way() -> None:
 
 
 def test_keys_wider_than_values_and_other_heads_in_the_window() -> None:
-    keys = {
-        "v_head_dim": 4,
-        "swa_num_attention_heads": 4,
-        "swa_num_key_value_heads": 4,
-        "swa_head_dim": 6,
-        "swa_v_head_dim": 4,
-        "sliding_window": 16,
-        "hybrid_layer_pattern": [0, 1, 1],
-        "moe_layer_freq": [0, 1, 1],
-        "add_swa_attention_sink_bias": True,
-        "n_routed_experts": 5,
-        "num_experts_per_tok": 2,
-        "moe_intermediate_size": 7,
-    }
-    profile = read_config(of("MiMoV2FlashForCausalLM", "mimo_v2_flash", **keys))
+    profile = read_config(of("MiMoV2FlashForCausalLM", "mimo_v2_flash", **MIMO_V2))
     of_all, of_window = profile.attention
     assert (of_all.kind, of_all.layers, of_all.kv_heads) == ("full", 1, 2)
     assert (of_all.head_dim_k, of_all.head_dim_v) == (6, 4)
@@ -238,20 +223,10 @@ def test_keys_wider_than_values_and_other_heads_in_the_window() -> None:
 
 
 def test_three_of_four_layers_of_llama_4_keep_a_chunk() -> None:
-    text = {
-        **PLAIN,
-        "num_hidden_layers": 8,
-        "attention_chunk_size": 32,
-        "interleave_moe_layer_step": 2,
-        "intermediate_size": 7,
-        "intermediate_size_mlp": 10,
-        "num_local_experts": 5,
-        "num_experts_per_tok": 1,
-    }
     document = {
         "architectures": ["Llama4ForConditionalGeneration"],
         "model_type": "llama4",
-        "text_config": text,
+        "text_config": LLAMA4_TEXT,
     }
     profile = read_config(document)
     assert [(one.kind, one.layers, one.window) for one in profile.attention] == [
@@ -265,16 +240,7 @@ def test_three_of_four_layers_of_llama_4_keep_a_chunk() -> None:
 
 
 def test_gpt_oss_has_biases_and_sinks() -> None:
-    keys = {
-        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
-        "sliding_window": 16,
-        "attention_bias": True,
-        "num_local_experts": 5,
-        "experts_per_token": 2,
-        "intermediate_size": 7,
-        "quantization_config": {"quant_method": "mxfp4"},
-    }
-    profile = read_config(of("GptOssForCausalLM", "gpt_oss", **keys))
+    profile = read_config(of("GptOssForCausalLM", "gpt_oss", **GPT_OSS))
     assert profile.attention == (full(1), window(2))
     assert parts(profile)["attention"] == 3 * elements(QKVO, [(24,), (12,), (12,), (8,), (4,)])
     assert profile.params_routed == 3 * 5 * elements(EXPERT, [(14,), (8,)])
@@ -283,21 +249,10 @@ def test_gpt_oss_has_biases_and_sinks() -> None:
 
 
 def test_layers_of_gated_delta_net_keep_a_state() -> None:
-    text = {
-        **PLAIN,
-        "num_hidden_layers": 4,
-        "full_attention_interval": 4,
-        "linear_num_key_heads": 2,
-        "linear_num_value_heads": 3,
-        "linear_key_head_dim": 4,
-        "linear_value_head_dim": 5,
-        "linear_conv_kernel_dim": 4,
-        "mtp_num_hidden_layers": 1,
-    }
     document = {
         "architectures": ["Qwen3_5ForConditionalGeneration"],
         "model_type": "qwen3_5",
-        "text_config": text,
+        "text_config": DELTA_TEXT,
     }
     profile = read_config(document)
     assert profile.attention == (full(1),)
@@ -329,21 +284,6 @@ def test_kimi_linear_counts_its_layers_from_two_lists() -> None:
         3 * [(12, 8), (12, 4)], [(6, 8), (12, 6), (12,), (2,), (6, 8), (12, 6), (2, 8), (6,), (8, 12)]
     )
     assert parts(profile)["recurrent layers"] == 2 * kda
-
-
-MAMBA = {
-    "mamba_num_heads": 3,
-    "mamba_head_dim": 4,
-    "n_groups": 2,
-    "ssm_state_size": 5,
-    "conv_kernel": 4,
-    "n_routed_experts": 5,
-    "num_experts_per_tok": 2,
-    "n_shared_experts": 1,
-    "moe_intermediate_size": 7,
-    "moe_shared_expert_intermediate_size": 9,
-    "num_hidden_layers": 5,
-}
 
 
 def test_nemotron_writes_its_blocks_in_letters_or_in_words() -> None:
@@ -394,26 +334,7 @@ def test_blocks_of_a_searched_llama_differ_in_heads_and_width() -> None:
 
 
 def test_deepseek_v4_keeps_an_entry_for_several_tokens() -> None:
-    keys = {
-        "num_hidden_layers": 4,
-        "num_key_value_heads": 1,
-        "qk_rope_head_dim": 2,
-        "q_lora_rank": 5,
-        "o_lora_rank": 3,
-        "o_groups": 2,
-        "index_n_heads": 3,
-        "index_head_dim": 4,
-        "index_topk": 32,
-        "sliding_window": 16,
-        "hc_mult": 2,
-        "num_hash_layers": 1,
-        "compress_ratios": [0, 4, 4, 128, 0],
-        "n_routed_experts": 5,
-        "n_shared_experts": 1,
-        "num_experts_per_tok": 2,
-        "moe_intermediate_size": 7,
-    }
-    profile = read_config(of("DeepseekV4ForCausalLM", "deepseek_v4", **keys))
+    profile = read_config(of("DeepseekV4ForCausalLM", "deepseek_v4", **DEEPSEEK_V4))
     shapes = [(one.kind, one.layers, one.compress_ratio, one.read_tokens) for one in profile.attention]
     assert shapes == [("window", 1, 0, None), ("compressed", 2, 4, 128), ("compressed", 1, 128, None)]
     base = elements([(5, 8), (5,), (24, 5), (6, 8), (6,), (6, 12), (8, 6), (4,)])

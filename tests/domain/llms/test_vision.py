@@ -5,23 +5,12 @@ from typing import Any
 import pytest
 
 from app.domain.llms.configs import read_config
-from tests.domain.llms.tiny import LATENT, PLAIN, Shapes, elements
+from tests.domain.llms.tiny import LATENT, PLAIN, VISION, Shapes, elements
 
 # A layer of width 4 and MLP 6: four projections and two layers with biases, two layer norms.
 LAYER: Shapes = [*4 * [(4, 4), (4,)], (6, 4), (6,), (4, 6), (4,), *4 * [(4,)]]
 SIZES = {"hidden_size": 4, "intermediate_size": 6, "num_hidden_layers": 2, "patch_size": 2}
 MERGER: Shapes = [(16, 16), (16,), (8, 16), (8,)]
-QWEN = {
-    "hidden_size": 4,
-    "intermediate_size": 6,
-    "depth": 2,
-    "patch_size": 2,
-    "temporal_patch_size": 3,
-    "num_position_embeddings": 10,
-    "spatial_merge_size": 2,
-    "out_hidden_size": 8,
-    "deepstack_visual_indexes": [0],
-}
 LLAMA4 = {
     "attention_chunk_size": 32,
     "interleave_moe_layer_step": 1,
@@ -51,7 +40,7 @@ LLAMA4 = {
         (
             ("Qwen3VLForConditionalGeneration", "qwen3_vl"),
             {},
-            QWEN,
+            VISION,
             [*2 * LAYER, (4, 3, 3, 2, 2), (4,), (10, 4), (4,), (4,), *MERGER, (16,), (16,), *MERGER],
         ),
         (

@@ -138,7 +138,9 @@ def _family(config: Config) -> Family:
     """Return the family by architecture, and among those of one architecture by model type."""
     model_type = config.text("model_type")
     architectures = config.values.get("architectures") or []
-    if not isinstance(architectures, list) or not all(isinstance(each, str) for each in architectures):
+    if not isinstance(architectures, list) or not all(
+        isinstance(each, str) and each.isprintable() for each in architectures
+    ):
         raise config.error("architectures", "a list of names")
     known = [each for each in FAMILIES if not architectures or each.architecture in architectures]
     fitting = [each for each in known if each.model_type == model_type] or (known if architectures else [])

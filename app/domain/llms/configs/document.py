@@ -25,7 +25,7 @@ def parse_document(text: str | bytes, *, name: str = "config.json") -> Mapping[s
     if len(text) > MOST_BYTES:
         raise ConfigError(name, f"{len(text)} long", f"at most {MOST_BYTES} bytes")
     start = text[:_SHOWN]
-    shown = start if isinstance(start, str) else start.decode("utf-8", "replace")
+    shown = repr(start if isinstance(start, str) else start.decode("utf-8", "replace"))[1:-1]
     try:
         document = json.loads(text)
     except RecursionError as error:

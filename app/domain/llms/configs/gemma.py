@@ -26,7 +26,8 @@ def read_gemma3(document: Config, family: str) -> LlmProfile:
     text.never("attention_bias")
     text.whole("head_dim")
     layers, hidden = text.layers(), text.whole("hidden_size")
-    every = text.whole_or(_PATTERN, "sliding_window_pattern", "_sliding_window_pattern")
+    pattern = "sliding_window_pattern"
+    every = text.whole(pattern) if text.has(pattern) else _PATTERN
     if text.has("layer_types"):
         sliding = tuple(
             word == LAYER_TYPES[1] for word in text.words("layer_types", LAYER_TYPES, length=layers)

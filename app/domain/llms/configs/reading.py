@@ -70,11 +70,11 @@ class Config:
 
     def text(self, key: str) -> str:
         """Return a text, empty when absent."""
-        value = self.values.get(key, "")
+        value = self.values.get(key)
         if value is None:
             return ""
-        if not isinstance(value, str):
-            raise self.error(key, "a text")
+        if not isinstance(value, str) or not value.isprintable():
+            raise self.error(key, "a text of one line")
         return value
 
     def section(self, key: str) -> Config:
