@@ -238,7 +238,7 @@ def compute_bound_from_batch(load: Load, peaks: Peaks, *, context: int) -> int |
         return Never(read_s_per_stream=read_s, compute_s_per_stream=compute_s)
     # Once what the streams gain covers reading all weights, a batch is surely compute-bound. Bytes of touched
     # experts grow ever slower with the batch, so below the crossing every batch is memory-bound.
-    low, high = 0, int(_all_weights(load) / bytes_per_s / (compute_s - read_s)) + 1
+    low, high = 0, int(_all_weights(load) / bytes_per_s / (compute_s - read_s)) + 2
     while high - low > 1:
         batch = (low + high) // 2
         step = decode_step(load, batch=batch, context=context)

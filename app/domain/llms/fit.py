@@ -84,7 +84,8 @@ class Budget:
 class Fits:
     """The batch fits: what each GPU holds, and the most requests of this context that all hold together.
 
-    `longest_context` is for one request alone, None without a limit.
+    Where a request keeps nothing, those that were asked for are the most. `longest_context` is for one
+    request alone, None without a limit.
     """
 
     budget: Budget
@@ -134,7 +135,7 @@ class Demand:
 def fit(load: Load, memory: Memory, *, engine: Engine, demand: Demand) -> Fit:
     """Tell whether the requests fit on the GPUs of the load."""
     budget = _budget(load, memory, engine=engine, demand=demand)
-    most = _most_requests(budget, load.spread)
+    most = _most_requests(budget, load.spread, demand=demand)
     missing = budget.requests * budget.request_bytes - budget.pool_bytes
     if missing > 0:
         return TooBig(
@@ -172,11 +173,11 @@ def pool_bytes(memory: Memory, engine: Engine, *, weights_bytes: Decimal) -> Dec
     return free * share if free > 0 else free
 
 
-def _most_requests(budget: Budget, spread: Spread) -> int:
+def _most_requests(budget: Budget, spread: Spread, *, demand: Demand) -> int:
     if budget.pool_bytes < 0:
         return 0
     if budget.request_bytes == 0:
-        return budget.requests
+        return demand.batch
     on_one_gpu = (budget.pool_bytes / budget.request_bytes).to_integral_value(rounding=ROUND_FLOOR)
     return int(on_one_gpu) * (spread.gpus if spread.attention == "data" else 1)
 

@@ -18,6 +18,7 @@ from app.domain.llms.bounds import (
 )
 from app.domain.llms.kv import KV_FORMATS, kv_cache
 from app.domain.llms.parallel import Link, Spread, all_reduce_bytes
+from app.domain.llms.profile import Part
 from app.domain.llms.touched import expected_distinct_experts, touched_share
 from app.domain.llms.unknown import Unknown
 from tests.domain.llms.shapes import (
@@ -143,6 +144,13 @@ def test_weights_of_four_bits_and_math_of_sixteen_cross_early() -> None:
 
 def test_the_first_compute_bound_batch_is_the_crossing_rounded_up() -> None:
     assert compute_bound_from_batch(load(LLAMA_70B), H100, context=0) == 296
+
+
+@pytest.mark.parametrize(("tflops", "batch"), [("2", 2), ("6", 4), ("5", 3)])
+def test_a_batch_that_takes_both_as_long_waits_on_memory(tflops: str, batch: int) -> None:
+    """At 1 TB/s a byte of weights takes 1 ps to read and two operations: equal at half the TFLOP/s, 1 or 3."""
+    byte = load(shape(None, parts=(Part(name="attention", params=3, read="always"),)))
+    assert compute_bound_from_batch(byte, peaks("1", tflops), context=0) == batch
 
 
 def test_with_a_long_context_no_batch_is_compute_bound() -> None:
