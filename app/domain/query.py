@@ -133,7 +133,8 @@ def make_vocabulary(
     )
 
 
-def _whole(field_name: str, value: str, *, low: int, high: int) -> int:
+def read_whole(field_name: str, value: str, *, low: int, high: int) -> int:
+    """Return a whole number of a link within these bounds; raises QueryError."""
     text = value.strip()
     if (
         not (text.isascii() and text.isdigit() and len(text) <= len(str(high)))
@@ -143,7 +144,8 @@ def _whole(field_name: str, value: str, *, low: int, high: int) -> int:
     return int(text)
 
 
-def _decimal(field_name: str, value: str, *, low: Decimal, high: Decimal) -> Decimal:
+def read_decimal(field_name: str, value: str, *, low: Decimal, high: Decimal) -> Decimal:
+    """Return a number of a link within these bounds, of at most nine decimals; raises QueryError."""
     expected = f"give a number from {low} to {high}"
     text = value.strip()
     if not text.isascii() or len(text) > 20:  # noqa: PLR2004 - no such number needs more characters
@@ -226,13 +228,13 @@ _WHOLE: Final = frozenset({"region", "quote", "own"})
 
 SINGLE: Final[Mapping[str, Reader]] = MappingProxyType(
     {
-        "min_gpus": lambda name, value, _words: _whole(name, value, low=1, high=100_000),
-        "max_gpus": lambda name, value, _words: _whole(name, value, low=1, high=100_000),
-        "min_memory_gb": lambda name, value, _words: _decimal(
+        "min_gpus": lambda name, value, _words: read_whole(name, value, low=1, high=100_000),
+        "max_gpus": lambda name, value, _words: read_whole(name, value, low=1, high=100_000),
+        "min_memory_gb": lambda name, value, _words: read_decimal(
             name, value, low=Decimal(0), high=Decimal(100_000)
         ),
         "precision": lambda name, value, _words: one_of(name, value, names=_PRECISIONS),
-        "weights_gb": lambda name, value, _words: _decimal(
+        "weights_gb": lambda name, value, _words: read_decimal(
             name, value, low=Decimal("0.001"), high=Decimal(1_000_000)
         ),
         "baseline": lambda name, value, words: one_of(name, value, names=words.variants),
@@ -243,8 +245,8 @@ SINGLE: Final[Mapping[str, Reader]] = MappingProxyType(
         "currency": lambda name, value, words: one_of(name, value, names=words.currencies),
         "density": lambda name, value, _words: one_of(name, value, names=_DENSITIES),
         "q": lambda name, value, _words: _text(name, value),
-        "page": lambda name, value, _words: _whole(name, value, low=1, high=1_000_000),
-        "per_page": lambda name, value, _words: _whole(name, value, low=1, high=MAX_PER_PAGE),
+        "page": lambda name, value, _words: read_whole(name, value, low=1, high=1_000_000),
+        "per_page": lambda name, value, _words: read_whole(name, value, low=1, high=MAX_PER_PAGE),
     }
 )
 """Fields that may stand once."""

@@ -148,16 +148,20 @@ def take_nothing(request: Request) -> None:
         raise QueryError("parameter", name or value, "this page takes no parameters")
 
 
-def nothing_near(request: Request, what: str, *, asked: str, names: Collection[str]) -> Response:
+def nothing_near(
+    request: Request, what: str, *, asked: str, names: Collection[str], under: str = ""
+) -> Response:
     """Answer that there is no such thing, with links to those that are named like it.
 
     One that differs by capitals or a slash at the end is led to; a program gets its answer as a problem.
+    `under` is the path of the list, needed where a name may hold slashes.
     """
     place = moved(request) or _same(request, asked, names)
     if place:
         return RedirectResponse(place, 308)
     near = _near(asked, names)
-    path, _, last = str(request.scope["path"]).rpartition("/")
+    above, _, last = str(request.scope["path"]).rpartition("/")
+    path = under or above
     if last.endswith((".json", ".csv")):
         did_you = f"; did you mean {' or '.join(near)}?" if near else ""
         raise HTTPException(404, f"There is no {what} '{asked}'{did_you}")

@@ -25,6 +25,8 @@ from app.web import (
     gpu_page,
     gpu_pages,
     history_page,
+    llm_page,
+    llms_page,
     methodology_page,
     pages,
     provider_page,
@@ -35,6 +37,7 @@ from app.web import (
 from app.web.api import JSON, REFUSALS
 from app.web.changes_query import DAYS_PER_PAGE
 from app.web.history_query import DAYS, PRICED
+from app.web.llm_parameters import LLM_PARAMETERS
 from app.web.parameters import PARAMETERS
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ PAGES: Final = [
     Route("/methodology", methodology_page.methodology, methods=["GET"]),
     Route("/about-data", about_page.about_data, methods=["GET"]),
     Route("/history", history_page.history, methods=["GET"]),
+    Route("/llms", llms_page.llms, methods=["GET"]),
     Route("/llms.txt", site_files.llms_txt, methods=["GET"]),
     Route("/robots.txt", site_files.robots_txt, methods=["GET"]),
     Route("/sitemap.xml", site_files.sitemap_xml, methods=["GET"]),
@@ -130,6 +134,10 @@ _CHANGES: Final = [
 ]
 _VARIANT: Final = [_in_path("variant", "A variant, such as h100-sxm."), *_of_board(gpu_page.NAMES)]
 _PROVIDER: Final = [_in_path("provider", "A provider's id.")]
+_LLM: Final = [
+    _in_path("llm", "A model's id, an organisation and a name with a slash between."),
+    *LLM_PARAMETERS,
+]
 _OFFER: Final = [_in_path("offer_id", "The number of an offer, as exports give it."), *PARAMETERS]
 
 for _path, _as_json, _as_csv, _about, _parameters in (
@@ -181,6 +189,27 @@ for _path, _as_json, _as_csv, _about, _parameters in (
         provider_page.provider_csv,
         "One provider with its offers; as JSON also its terms, runs and what was held",
         _PROVIDER,
+    ),
+    (
+        "/llms",
+        llms_page.llms_json,
+        llms_page.llms_csv,
+        "Every language model with its parameters, weights and cache",
+        _of_board(llms_page.NAMES),
+    ),
+    (
+        "/llms/{llm:path}/offers/{offer_id}",
+        llm_page.offer_json,
+        llm_page.offer_csv,
+        "What a language model costs at best at one offer; as JSON also its arithmetic",
+        [*_LLM, _OFFER[0]],
+    ),
+    (
+        "/llms/{llm:path}",
+        llm_page.llm_json,
+        llm_page.llm_csv,
+        "What a language model costs at best at each offer: fit, ceilings and dollars for a million tokens",
+        _LLM,
     ),
     (
         "/offers/{offer_id}",
@@ -261,6 +290,8 @@ for _ending, _form in view_exports.FORMS.items():
 LAST_PAGES: Final = [
     Route("/gpus/{variant}", gpu_page.gpu, methods=["GET"]),
     Route("/providers/{provider:path}", provider_page.provider, methods=["GET"]),
+    Route("/llms/{llm:path}/offers/{offer_id}", llm_page.offer, methods=["GET"]),
+    Route("/llms/{llm:path}", llm_page.llm, methods=["GET"]),
     Route("/offers/{offer_id}", pages.evidence, methods=["GET"]),
 ]
 """To be found after the addresses that end in .json and .csv, which these would take as well."""

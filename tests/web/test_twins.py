@@ -21,12 +21,14 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
 
 # What a number of a twin ends in: a unit, or it counts or names something.
 UNIT = re.compile(
-    r"(hour|_gb|_gib_usable|_tb_s|_tflops|_tops|_pflops|_flops|_s|_w|_byte|_percent|_year|_ceiling|_multiple)$"
+    r"(hour|_gb|_gib_usable|_tb_s|_tflops|_tops|_pflops|_flops|_s|_w|_byte|_percent|_year|_ceiling|_multiple|"
+    r"_mtok_(output|input)|_per_stream|_gb_per_gpu|_gb_fp8|_per_token_16bit|_bytes)$"
 )
 COUNTS = re.compile(
     r"^(.*offers|.*_id|min_gpus|gpu_count|.*_runs|.*providers|hits|needed|accelerators|term_days_(min|max)|"
     r"times_a_day|minimum|maximum|.*list_price|memory_(gb_as_written|bandwidth_alt_tb_s)|value|"
-    r"decided_by_(rival_)?value|sku|capture_sha256|usd_per_unit_of_currency)$"
+    r"decided_by_(rival_)?value|sku|capture_sha256|usd_per_unit_of_currency|"
+    r"params_\w+|experts|experts_per_token|layers|max_context|batch|(rented_)?gpus|max_concurrency|api_\w+)$"
 )
 
 
@@ -59,6 +61,8 @@ def examples(served: Market) -> Mapping[str, str]:
         "/gpus/{variant}": "/gpus/h200-sxm",
         "/providers/{provider}": "/providers/runpod",
         "/offers/{offer_id}": f"/offers/{served.ids['odd', 'euro']}",
+        "/llms/{llm}": "/llms/deepseek-ai/DeepSeek-V3",
+        "/llms/{llm}/offers/{offer_id}": f"/llms/Qwen/Qwen3-8B/offers/{served.ids['runpod', 'H100 flex']}",
     }
     return {path: known.get(path, path) for path in page_paths(served.client)}
 

@@ -1,0 +1,268 @@
+"""The page of one language model: what every offer of the board comes to, as a page, JSON and CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
+
+from app.domain.llms.api_prices import CAUTION, SOURCE
+from app.domain.llms.facts import load_llms
+from app.domain.query import DEFAULT_PER_PAGE
+from app.web import llm_exports, llm_words, words
+from app.web.answers import Answer, etag, not_modified, respond, respond_privately
+from app.web.kept import HTML, answer_kept, base_of, csv_of_objects, json_of, nothing_near, page_of
+from app.web.llm_found import find, read_cost
+from app.web.llm_subjects import subject_of
+from app.web.llm_view import cost_link, form_of, headings, notices, offer_line, presets
+from app.web.llm_working import worked
+from app.web.pages import MAX_ID_DIGITS, find_board, wants_part
+from app.web.render import environment, title
+from app.web.state import link, query_text, read_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from app.domain.llms.cost_query import CostQuery
+    from app.web.boards import Served
+    from app.web.llm_found import Found
+    from app.web.llm_view import Form, Heading, OfferLine, Subject
+    from app.web.llm_working import Worked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmPage:
+    """What the template shows. Links hold only what differs from the default; one to nowhere is empty."""
+
+    subject: Subject
+    query: CostQuery
+    canonical: str
+    json_href: str
+    csv_href: str
+    board_href: str
+    notices: tuple[str, ...]
+    stated: tuple[tuple[str, str], ...]
+    presets: tuple[tuple[str, str, str, bool], ...]
+    form: Form
+    headings: dict[str, Heading]
+    lines: tuple[OfferLine, ...]
+    total: int
+    first: int
+    previous_href: str
+    next_href: str
+    api: str
+    api_caution: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostPage:
+    """What the arithmetic of one offer shows, as a page or as a row below that of the offer."""
+
+    title: str
+    number: int
+    here: str
+    json_href: str
+    csv_href: str
+    back: str
+    subject: Subject
+    evidence_href: str
+    why: str
+    worked: tuple[Worked, ...]
+    stated: tuple[tuple[str, str], ...]
+    colspan: int
+
+
+def llm(request: Request) -> Response:
+    """Answer the page. A form's empty fields are redirected away, so that addresses stay short."""
+    subject, base = _subject(request), base_of(request)
+    if subject is None:
+        return _unknown(request)
+    text = query_text(request)
+    if any(not value for _, value in read_pairs(text)):
+        served = find_board(request.app.state.shared, text)
+        return RedirectResponse(cost_link(subject.path, read_cost(text, served)), 303)
+    return _answer(
+        request,
+        subject,
+        make=lambda found: page_of("llm.html", page=llm_page(found), base=base),
+        base=base,
+    )
+
+
+def llm_json(request: Request) -> Response:
+    """Answer the same costs as one document, all offers in it."""
+    subject = _subject(request)
+    if subject is None:
+        return _unknown(request)
+    return _answer(request, subject, make=lambda found: json_of(llm_exports.document(found)))
+
+
+def llm_csv(request: Request) -> Response:
+    """Answer the same costs as CSV: a line for each offer and batch."""
+    subject = _subject(request)
+    if subject is None:
+        return _unknown(request)
+
+    return _answer(request, subject, make=_csv)
+
+
+def _csv(found: Found) -> Answer:
+    name = f"llm-{found.subject.id.replace('/', '-')}"
+    return csv_of_objects(name, llm_exports.csv_lines(found), columns=llm_exports.COLUMNS)
+
+
+def _subject(request: Request) -> Subject | None:
+    found = load_llms().get(request.path_params["llm"])
+    return None if found is None else subject_of(found)
+
+
+def _unknown(request: Request) -> Response:
+    asked = str(request.path_params["llm"])[:120]
+    return nothing_near(request, "model", asked=asked, names=load_llms(), under="/llms")
+
+
+def _answer(
+    request: Request, subject: Subject, *, make: Callable[[Found], Answer], base: str = ""
+) -> Response:
+    return answer_kept(
+        request,
+        lambda served, text: make(find(served, subject, query=read_cost(text, served))),
+        base=base,
+    )
+
+
+def llm_page(found: Found) -> LlmPage:
+    """Work out what the page shows."""
+    query, subject = found.query, found.subject
+    start = (query.page - 1) * query.per_page
+    shown = found.costs[start : start + query.per_page]
+    asked = "" if found.api is None else words.money(found.api.usd_per_mtok_output)
+    return LlmPage(
+        subject=subject,
+        query=query,
+        canonical=cost_link(subject.path, query),
+        json_href=cost_link(f"{subject.path}.json", query, page=1),
+        csv_href=cost_link(f"{subject.path}.csv", query, page=1),
+        board_href=link("/", query.offers),
+        notices=notices(found.served, subject, query=query),
+        stated=llm_words.stated(found.serving, query),
+        presets=presets(subject.path, query),
+        form=form_of(found.served, query),
+        headings=headings(subject.path, query),
+        lines=tuple(offer_line(cost, subject, query=query) for cost in shown),
+        total=len(found.costs),
+        first=start + 1,
+        previous_href=cost_link(subject.path, query, page=query.page - 1) if query.page > 1 else "",
+        next_href=_next(found, start=start),
+        api=_api(found, asked),
+        api_caution=f"{SOURCE}, {found.api.as_of}: {CAUTION}" if found.api else "",
+    )
+
+
+def _next(found: Found, *, start: int) -> str:
+    query = found.query
+    if start + query.per_page >= len(found.costs):
+        return ""
+    return cost_link(found.subject.path, query, page=query.page + 1)
+
+
+def _api(found: Found, asked: str) -> str:
+    """Return the price that costs are held against, and whose it is; empty when there is none."""
+    if found.query.api is not None:
+        return f"${words.money(found.query.api)} a million output tokens, as the link gives it"
+    if found.api is None:
+        return ""
+    provider = words.provider_name(found.api.provider)
+    return f"${asked} a million output tokens at {provider} ({found.api.name_there})"
+
+
+def offer(request: Request) -> Response:
+    """Answer the arithmetic of one offer, whole or as the row that htmx puts below it."""
+    subject, text, part = _subject(request), query_text(request), wants_part(request)
+    if subject is None:
+        return _unknown(request)
+    served = find_board(request.app.state.shared, text)
+    found = _one(request, subject, served=served, text=text)
+    page = cost_page(found)
+    name = "_llm_offer_row.html" if part else "llm_offer.html"
+    body = environment().get_template(name).render(page=page, base=base_of(request)).encode()
+    if served.is_private:
+        return respond_privately(request, Answer(body, HTML))
+    tag = etag(served.token, f"{part} {page.here}")
+    return not_modified(request, tag) or respond(request, Answer(body, HTML), tag=tag)
+
+
+def offer_json(request: Request) -> Response:
+    """Answer what one offer comes to, and its arithmetic, as one document."""
+
+    def make(found: Found) -> Answer:
+        steps = [
+            {"batch": each.title, "steps": [step._asdict() for step in each.steps]}
+            for each in worked(found.costs[0], found.serving)
+        ]
+        return json_of({**llm_exports.document(found), "worked": steps})
+
+    return _answer_one(request, make)
+
+
+def offer_csv(request: Request) -> Response:
+    """Answer what one offer comes to as CSV: a line for each batch."""
+    return _answer_one(request, _csv)
+
+
+def _answer_one(request: Request, make: Callable[[Found], Answer]) -> Response:
+    subject = _subject(request)
+    if subject is None:
+        return _unknown(request)
+    return answer_kept(request, lambda served, text: make(_one(request, subject, served=served, text=text)))
+
+
+def _one(request: Request, subject: Subject, *, served: Served, text: str) -> Found:
+    """Return what the offer that the address names comes to; raises HTTPException when there is none."""
+    query, number = read_cost(text, served), _number(request)
+    row = served.board.find(number)
+    if row is None:
+        day = f" on {query.as_of}" if query.as_of else ""
+        raise HTTPException(404, f"There is no offer {number}{day}; it may have been withdrawn")
+    return find(served, subject, query=query, row=row)
+
+
+def cost_page(found: Found) -> CostPage:
+    """Work out what the arithmetic of the one offer shows."""
+    [cost] = found.costs
+    query, subject, number = found.query, found.subject, cost.row.stored.offer_id
+    return CostPage(
+        title=f"{subject.name} on {title(cost.row)}",
+        number=number,
+        here=cost_link(f"{subject.path}/offers/{number}", query),
+        json_href=cost_link(f"{subject.path}/offers/{number}.json", query),
+        csv_href=cost_link(f"{subject.path}/offers/{number}.csv", query),
+        back=cost_link(subject.path, query),
+        subject=subject,
+        evidence_href=link(f"/offers/{number}", query.offers, **_NOT_IN_EVIDENCE),
+        why=llm_words.why(cost.batches),
+        worked=worked(cost, found.serving),
+        stated=llm_words.stated(found.serving, query),
+        colspan=4 + 3 * len(query.batch),
+    )
+
+
+_NOT_IN_EVIDENCE: Final[dict[str, Any]] = {
+    **dict.fromkeys(("gpu", "provider", "pricing", "service"), ()),
+    "page": 1,
+    "per_page": DEFAULT_PER_PAGE,
+}
+"""What a link to the evidence of a price leaves out of the query."""
+
+
+def _number(request: Request) -> int:
+    asked = str(request.path_params["offer_id"])
+    digits = asked.removeprefix("-")  # the reader's own offers count from -1 down
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_ID_DIGITS):
+        raise HTTPException(404, "An offer is a number")
+    return int(asked)

@@ -1,0 +1,232 @@
+"""The arithmetic behind a model's figures at one offer: each step with its numbers in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from app.domain.llms.costs import DoesNotFit, Priced, peaks_at
+from app.domain.llms.touched import touched_share
+from app.domain.llms.unknown import Unknown
+from app.web import llm_words, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from decimal import Decimal
+
+    from app.domain.llms.bounds import DecodeBound, PrefillBound
+    from app.domain.llms.costs import BatchCost, Money, OfferCost, Serving
+    from app.domain.llms.fit import Budget, TooBig
+
+_TIMES: Final = " \N{MULTIPLICATION SIGN} "
+_OVER: Final = " \N{DIVISION SIGN} "
+_TERA: Final = 10**12
+_MILLISECONDS: Final = 1000
+
+
+class Step(NamedTuple):
+    """One line of the arithmetic: what it is, what comes out, how, and what it assumes."""
+
+    label: str
+    value: str
+    working: str
+    beside: str = ""
+
+
+class Worked(NamedTuple):
+    """The arithmetic of one batch."""
+
+    title: str
+    steps: tuple[Step, ...]
+
+
+def worked(cost: OfferCost, serving: Serving) -> tuple[Worked, ...]:
+    """Return the arithmetic of each batch at an offer; of an unknown card there is none."""
+    if isinstance(cost.batches, Unknown):
+        return ()
+    return tuple(
+        Worked(
+            f"{each.batch} {'request' if each.batch == 1 else 'requests'} at once",
+            tuple(_steps(each, cost, serving=serving)),
+        )
+        for each in cost.batches
+    )
+
+
+def _steps(each: BatchCost, cost: OfferCost, *, serving: Serving) -> Iterator[Step]:
+    failed = each.failed if isinstance(each, DoesNotFit) else each.ceiling.failed
+    for one in failed:
+        yield _failure(one)
+    if isinstance(each, Priced):
+        budget = each.ceiling.served.fit.budget
+        yield from _memory(budget)
+        yield _most(each)
+        yield from _speed(each, cost, serving=serving)
+        yield from _dollars(each, serving)
+
+
+def _failure(failed: TooBig) -> Step:
+    return Step(f"On {llm_words.gpus(failed.gpus)}", "does not fit", failed.why)
+
+
+def _memory(budget: Budget) -> Iterator[Step]:
+    """Yield how the memory of one GPU is divided."""
+    engine, memory = budget.engine, budget.memory
+    share = words.exact(engine.memory_share)
+    weights, aside = llm_words.gb(budget.weights_bytes), llm_words.gb(engine.overhead_bytes)
+    yield Step("Weights on each GPU", f"{weights} GB", f"on {llm_words.gpus(budget.gpus)}")
+    total = f"{llm_words.gb(memory.usable_bytes)} GB"
+    if engine.share_of == "total":
+        working = f"{total}{_TIMES}{share} \u2212 {weights} \u2212 {aside}"
+    else:
+        working = f"({total} \u2212 {weights} \u2212 {aside}){_TIMES}{share}"
+    beside = f"{memory.basis}; {engine.label} takes {share} {llm_words.ENGINE_SHARE[engine.share_of]}"
+    yield Step("Left for the cache on each GPU", f"{llm_words.gb(budget.pool_bytes)} GB", working, beside)
+    each = f"{words.number(budget.request_bytes / 10**9, 3)} GB"
+    wanted = llm_words.gb(budget.requests * budget.request_bytes)
+    yield Step("Cache on each GPU", f"{wanted} GB", f"{budget.requests}{_TIMES}{each}")
+
+
+def _most(each: Priced) -> Step:
+    fit = each.ceiling.served.fit
+    return Step(
+        "Fits",
+        f"yes, on {llm_words.gpus(fit.gpus)}",
+        f"at most {fit.max_concurrency:,} requests of this context at once",
+        "" if fit.longest_context is None else f"one request alone: up to {fit.longest_context:,} tokens",
+    )
+
+
+def _speed(each: Priced, cost: OfferCost, *, serving: Serving) -> Iterator[Step]:
+    decode, prefill = each.ceiling.served.decode, each.ceiling.served.prefill
+    if isinstance(decode, Unknown):
+        yield Step("Ceiling", words.DASH, decode.why)
+        return
+    yield from _step_time(each, decode, cost=cost, serving=serving)
+    total, stream = llm_words.rate(decode.tokens_per_s), llm_words.rate(decode.tokens_per_s_per_stream)
+    ms = _ms(decode.step_s)
+    yield Step(
+        "Ceiling of decode",
+        f"{total} tokens/s",
+        f"{each.batch}{_OVER}{ms}",
+        f"{decode.bound_by}-bound; {stream} tokens/s for each request; a bound, not a forecast",
+    )
+    if not isinstance(prefill, Unknown):
+        yield _prefill(prefill, each, cost=cost, serving=serving)
+
+
+def _ms(seconds: Decimal) -> str:
+    return f"{words.number(seconds * _MILLISECONDS, 4)} ms"
+
+
+def _step_time(each: Priced, decode: DecodeBound, *, cost: OfferCost, serving: Serving) -> Iterator[Step]:
+    step, gpus, card = decode.step, each.ceiling.gpus, cost.row.accelerator
+    assert card is not None  # noqa: S101 - only a known card has bounds
+    setup = serving.setup
+    share = touched_share(setup.profile, tokens=step.tokens)
+    weights = setup.weights
+    working = llm_words.gb(weights.always_bytes)
+    beside = "all weights but the embedding table, of which a token reads one row"
+    if weights.routed_bytes:
+        percent = words.number(share * 100, 2)
+        working = f"({working} + {llm_words.gb(weights.routed_bytes)}{_TIMES}{percent} %)"
+        beside = (
+            f"{step.tokens} tokens touch {percent} % of the routed experts, if each is as likely as any other"
+        )
+    working += f"{_OVER}{gpus}" if gpus > 1 else ""
+    yield Step("Weights read by a step, each GPU", f"{llm_words.gb(step.weight_bytes)} GB", working, beside)
+    yield Step(
+        "Cache moved by a step, each GPU",
+        f"{llm_words.gb(step.cache_bytes)} GB",
+        f"{each.batch} requests of {setup.demand.context:,} tokens",
+        "all that is attended to; recurrent state is read and written",
+    )
+    moved = llm_words.gb(step.total_bytes)
+    tb_s = words.exact(card.bandwidth_tb_s)
+    yield Step("Time to move it", _ms(decode.memory_s), f"{moved} GB{_OVER}{tb_s} TB/s", "peak bandwidth")
+    rate = peaks_at(serving, card).rate
+    if not isinstance(rate, Unknown):
+        tera = words.number(step.ops / _TERA, 3)
+        yield Step(
+            "Time to compute it",
+            _ms(decode.compute_s),
+            f"{tera} TFLOP{_OVER}{words.exact(rate.dense_tflops)} TFLOPS",
+            f"dense {rate.precision.upper()}, two operations a parameter and token, and attention's own",
+        )
+
+
+def _prefill(bound: PrefillBound, each: Priced, *, cost: OfferCost, serving: Serving) -> Step:
+    assert cost.row.accelerator is not None  # noqa: S101 - only a known card has bounds
+    rate = peaks_at(serving, cost.row.accelerator).rate
+    assert not isinstance(rate, Unknown)  # noqa: S101 - without a rate there is no bound
+    giga = words.number((bound.ops_per_token + bound.attention_ops_per_token) / 10**9, 2)
+    return Step(
+        "Ceiling of prefill",
+        f"{llm_words.rate(bound.tokens_per_s)} tokens/s",
+        f"{each.ceiling.gpus}{_TIMES}{words.exact(rate.dense_tflops)} TFLOPS{_OVER}{giga} GFLOP a token",
+        f"prompts of {serving.setup.demand.context:,} tokens, at full dense {rate.precision.upper()}",
+    )
+
+
+def _dollars(each: Priced, serving: Serving) -> Iterator[Step]:
+    money, decode, prefill = each.money, each.ceiling.served.decode, each.ceiling.served.prefill
+    if isinstance(money, Unknown):
+        yield Step("Dollars", words.DASH, money.why)
+        return
+    yield _paid(money)
+    if not isinstance(decode, Unknown):
+        yield _per_mtok(
+            "output", money.usd_per_mtok_output, decode.tokens_per_s, money=money, serving=serving
+        )
+    if money.rental.rented_gpus > money.rental.used_gpus:
+        yield _alone(money)
+    if not isinstance(prefill, Unknown):
+        yield _per_mtok("input", money.usd_per_mtok_input, prefill.tokens_per_s, money=money, serving=serving)
+    if money.against_api is not None:
+        yield _api(money, serving)
+
+
+def _paid(money: Money) -> Step:
+    rental = money.rental
+    price = words.exact(rental.usd_per_gpu_hour)
+    of = f"{rental.instances} of {llm_words.gpus(rental.gpu_count)}"
+    together = "" if rental.instances == 1 else "; that they can be had and linked together is not stated"
+    return Step(
+        "Paid for",
+        f"${words.number(rental.usd_per_hour, 2)}/h",
+        f"{llm_words.gpus(rental.rented_gpus)}{_TIMES}${price}",
+        f"whole instances, {of}, of which the model runs on {llm_words.gpus(rental.used_gpus)}{together}",
+    )
+
+
+def _per_mtok(kind: str, usd: Decimal, rate: Decimal, *, money: Money, serving: Serving) -> Step:
+    use = "" if serving.utilisation == 1 else f"{_OVER}{words.exact(serving.utilisation)}"
+    return Step(
+        f"A million tokens of {kind}",
+        f"${llm_words.usd(usd)}",
+        f"${words.number(money.rental.usd_per_hour, 2)}{_TIMES}10\u2076{_OVER}"
+        f"({llm_words.rate(rate)} tokens/s{_TIMES}3600){use}",
+        "the least it can cost, if the whole hour goes to it",
+    )
+
+
+def _alone(money: Money) -> Step:
+    rental = money.rental
+    return Step(
+        "If the other GPUs serve copies",
+        f"${llm_words.usd(money.used_usd_per_mtok_output)}",
+        f"only {rental.used_gpus} of {llm_words.gpus(rental.rented_gpus)} counted",
+        "for output",
+    )
+
+
+def _api(money: Money, serving: Serving) -> Step:
+    api, asked = money.against_api, serving.api_usd_per_mtok
+    assert api is not None  # noqa: S101 - asked only where there is one
+    assert asked is not None  # noqa: S101 - the same
+    needed = llm_words.rate(api.tokens_per_s_needed)
+    return Step(
+        "Against the API",
+        llm_words.against(api),
+        f"${llm_words.usd(api.usd_per_mtok_at_ceiling)}{_OVER}${words.exact(asked)}",
+        f"{needed} tokens/s have to be sold all the time",
+    )
