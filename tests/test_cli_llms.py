@@ -91,7 +91,7 @@ def test_a_row_of_ones_own_is_read_beside_the_table(run: Run, config: Path, tmp_
     assert len(own.read_text(encoding="utf-8").splitlines()) == 3
     assert [path.name for path in own.parent.glob("llms*")] == ["llms.csv"]
     shown = json.loads(run("llm", "show", "made/Tiny-2", "--format", "json").stdout)
-    assert (shown["name"], shown["config_source"]) == ("Tiny 2", "made here, 2026-11-29")
+    assert (shown["name"], shown["config_source"]) == ("Tiny-2", "made here, 2026-11-29")
     assert (shown["params_in_files"], shown["licence"]) == (None, None)
     known = load_llms(own)
     assert known["made/Tiny-1"].profile == known["made/Tiny-2"].profile

@@ -89,7 +89,7 @@ def add(
         )
     made = Llm(
         id=llm_id,
-        name=llm_id.partition("/")[2].replace("_", ".").replace("-", " "),
+        name=llm_id.partition("/")[2],
         profile=_profile(config, beside),
         params_in_files=None,
         params_source="",

@@ -96,6 +96,8 @@ def test_norms_of_queries_and_keys_by_head_and_by_layer() -> None:
     without = in_all(read_config(of("LlamaForCausalLM", "llama")))
     assert in_all(read_config(of("Qwen3ForCausalLM", "qwen3"))) - without == 3 * (6 + 6)
     assert in_all(read_config(of("Olmo3ForCausalLM", "olmo3"))) - without == 3 * (24 + 12)
+    glm = (read_config(of("Glm4MoeForCausalLM", "glm4_moe", use_qk_norm=on)) for on in (False, True))
+    assert [in_all(profile) - without for profile in glm] == [0, 3 * (6 + 6)]
 
 
 def test_a_window_holds_in_all_layers_or_in_those_named() -> None:

@@ -118,7 +118,7 @@ def test_an_operators_rows_go_before_ours_and_ours_stay(tmp_path: Path) -> None:
     assert load_llms(own) == load_llms()
     own.write_text("\n".join(table(id="openai/gpt-oss-20b")), encoding="utf-8")
     assert load_llms(own)["openai/gpt-oss-20b"].name == "Tiny 1"
-    assert load_llms()["openai/gpt-oss-20b"].name == "gpt oss 20b"
+    assert load_llms()["openai/gpt-oss-20b"].name == "gpt-oss-20b"
     assert len(load_llms(own)) == len(load_llms())
 
 

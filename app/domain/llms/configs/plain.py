@@ -149,6 +149,7 @@ def read_experts(
 
 def _attention_counter(text: Config, style: Style) -> Callable[[Attention], int]:
     hidden, biased = text.whole("hidden_size"), text.flag("attention_bias")
+    by_switch = style.qk_norm == "none" and text.flag("use_qk_norm")
 
     def count(group: Attention) -> int:
         return attention_params(
@@ -156,7 +157,7 @@ def _attention_counter(text: Config, style: Style) -> Callable[[Attention], int]
             group,
             qkv_bias=biased or style.qkv_bias,
             out_bias=biased and style.out_bias,
-            qk_norm=style.qk_norm,
+            qk_norm="per_head" if by_switch else style.qk_norm,
         )
 
     return count
