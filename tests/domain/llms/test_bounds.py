@@ -148,7 +148,7 @@ def test_the_first_compute_bound_batch_is_the_crossing_rounded_up() -> None:
 
 @pytest.mark.parametrize(("tflops", "batch"), [("2", 2), ("6", 4), ("5", 3)])
 def test_a_batch_that_takes_both_as_long_waits_on_memory(tflops: str, batch: int) -> None:
-    """At 1 TB/s a byte of weights takes 1 ps to read and two operations: equal at half the TFLOP/s, 1 or 3."""
+    """A byte at 1 TB/s takes 1 ps and two operations: as long at half the TFLOP/s, so at 1, 3 or 2.5."""
     byte = load(shape(None, parts=(Part(name="attention", params=3, read="always"),)))
     assert compute_bound_from_batch(byte, peaks("1", tflops), context=0) == batch
 
