@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from app.domain.llms.configs.assemble import Experts, assemble
 from app.domain.llms.configs.blocks import attention_params, gated_mlp_params
-from app.domain.llms.configs.plain import LAYER_TYPES, attention_groups
+from app.domain.llms.configs.plain import attention_groups, layers_of, named_sliding
 from app.domain.llms.configs.reading import text_config
 from app.domain.llms.configs.vision import gemma4_vision_params, siglip_params
-from app.domain.llms.profile import Attention
 
 if TYPE_CHECKING:
     from app.domain.llms.configs.reading import Config
-    from app.domain.llms.profile import LlmProfile
+    from app.domain.llms.profile import Attention, LlmProfile
 
 _PATTERN = 6
 _NORMS = 4
@@ -29,9 +28,7 @@ def read_gemma3(document: Config, family: str) -> LlmProfile:
     pattern = "sliding_window_pattern"
     every = text.whole(pattern) if text.has(pattern) else _PATTERN
     if text.has("layer_types"):
-        sliding = tuple(
-            word == LAYER_TYPES[1] for word in text.words("layer_types", LAYER_TYPES, length=layers)
-        )
+        sliding = named_sliding(text, layers)
     else:
         sliding = tuple(bool((number + 1) % every) for number in range(layers))
     groups = attention_groups(text, sliding)
@@ -64,8 +61,7 @@ def read_gemma4(document: Config, family: str) -> LlmProfile:
     text = text_config(document)
     text.never("attention_bias", "hidden_size_per_layer_input", "num_kv_shared_layers", "use_double_wide_mlp")
     layers, hidden = text.layers(), text.whole("hidden_size")
-    sliding = tuple(word == LAYER_TYPES[1] for word in text.words("layer_types", LAYER_TYPES, length=layers))
-    groups = _gemma4_groups(text, sliding)
+    groups = _gemma4_groups(text, named_sliding(text, layers))
     experts = _gemma4_experts(text, layers) if text.flag("enable_moe_block") else None
     norms = _NORMS_WITH_EXPERTS if experts else _NORMS
     return assemble(
@@ -84,30 +80,13 @@ def read_gemma4(document: Config, family: str) -> LlmProfile:
 
 
 def _gemma4_groups(text: Config, sliding: tuple[bool, ...]) -> tuple[Attention, ...]:
-    q_heads, kv_heads, head_dim = (
-        text.whole("num_attention_heads"),
-        text.whole("num_key_value_heads"),
-        "head_dim",
+    q_heads, windows = text.whole("num_attention_heads"), sum(sliding)
+    of_all = text.whole("num_global_key_value_heads", "num_key_value_heads")
+    of_window = (q_heads, text.whole("num_key_value_heads"), text.whole("head_dim"))
+    return (
+        layers_of(len(sliding) - windows, (q_heads, of_all, text.whole("global_head_dim", "head_dim"))),
+        layers_of(windows, of_window, kind="window", window=text.whole("sliding_window")),
     )
-    window = Attention(
-        kind="window",
-        layers=sum(sliding),
-        q_heads=q_heads,
-        kv_heads=kv_heads,
-        head_dim_k=text.whole(head_dim),
-        head_dim_v=text.whole(head_dim),
-        window=text.whole("sliding_window"),
-    )
-    wide = text.whole("global_head_dim", head_dim)
-    full = Attention(
-        kind="full",
-        layers=len(sliding) - sum(sliding),
-        q_heads=q_heads,
-        kv_heads=text.whole("num_global_key_value_heads", "num_key_value_heads"),
-        head_dim_k=wide,
-        head_dim_v=wide,
-    )
-    return full, window
 
 
 def _gemma4_attention(text: Config, group: Attention) -> int:

@@ -15,14 +15,14 @@ from app.domain.llms.configs.blocks import (
     mamba2_params,
     mamba2_state_bytes,
 )
-from app.domain.llms.configs.plain import heads
-from app.domain.llms.profile import Attention, Recurrent
+from app.domain.llms.configs.plain import heads, layers_of
+from app.domain.llms.profile import Recurrent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.domain.llms.configs.reading import Config
-    from app.domain.llms.profile import LlmProfile
+    from app.domain.llms.profile import Attention, LlmProfile
 
 _BLOCKS: Final[Mapping[str, str]] = MappingProxyType({"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"})
 _MOST_WIDE: Final = 64
@@ -36,7 +36,7 @@ def read_nemotron_h(document: Config, family: str) -> LlmProfile:
     if document.has("num_hidden_layers") and document.layers() != len(blocks):
         raise document.error("num_hidden_layers", f"{len(blocks)}, the number of blocks in the pattern")
     hidden, count = document.whole("hidden_size"), Counter(blocks)
-    group = _group(document, count["attention"])
+    group = layers_of(count["attention"], heads(document))
     attention = attention_params(hidden, group)
     experts = _experts(document, count["moe"]) if count["moe"] else None
     shape = _mamba_shape(document) if count["mamba"] else None
@@ -80,18 +80,6 @@ def _blocks(document: Config, pattern: str, names: str) -> tuple[str, ...]:
     if not set(letters) <= set(_BLOCKS):
         raise document.error(pattern, "letters M (Mamba), * (attention), - (MLP) and E (experts)")
     return tuple(_BLOCKS[letter] for letter in letters)
-
-
-def _group(document: Config, layers: int) -> Attention:
-    q_heads, kv_heads, head_dim = heads(document)
-    return Attention(
-        kind="full",
-        layers=layers,
-        q_heads=q_heads,
-        kv_heads=kv_heads,
-        head_dim_k=head_dim,
-        head_dim_v=head_dim,
-    )
 
 
 def _mamba_shape(document: Config) -> dict[str, int]:
@@ -151,15 +139,7 @@ def _groups(document: Config, blocks: Sequence[_Block]) -> tuple[Attention, ...]
     head_dim = document.whole_or(document.whole("hidden_size") // q_heads, "head_dim")
     counted = Counter(block.kv_heads for block in blocks if block.kv_heads)
     return tuple(
-        Attention(
-            kind="full",
-            layers=layers,
-            q_heads=q_heads,
-            kv_heads=kv_heads,
-            head_dim_k=head_dim,
-            head_dim_v=head_dim,
-        )
-        for kv_heads, layers in sorted(counted.items())
+        layers_of(layers, (q_heads, kv_heads, head_dim)) for kv_heads, layers in sorted(counted.items())
     )
 
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from app.domain.llms.configs.blocks import QkNorm
     from app.domain.llms.configs.reading import Config
-    from app.domain.llms.profile import LlmProfile
+    from app.domain.llms.profile import AttentionKind, LlmProfile
 
-LAYER_TYPES = ("full_attention", "sliding_attention")
+_LAYER_TYPES = ("full_attention", "sliding_attention")
 Mtp = Literal["none", "layers", "with tables"]
 
 
@@ -70,21 +70,26 @@ def read_plain(document: Config, family: str, *, style: Style) -> LlmProfile:
 
 def attention_groups(text: Config, sliding: Sequence[bool]) -> tuple[Attention, ...]:
     """Return the layers that keep all tokens and those that keep a window, in this order."""
-    q_heads, kv_heads, head_dim = heads(text)
-    window = text.whole("sliding_window") if any(sliding) else None
-    kinds = (("full", len(sliding) - sum(sliding), None), ("window", sum(sliding), window))
-    return tuple(
-        Attention(
-            kind="window" if kind == "window" else "full",
-            layers=layers,
-            q_heads=q_heads,
-            kv_heads=kv_heads,
-            head_dim_k=head_dim,
-            head_dim_v=head_dim,
-            window=tokens,
-        )
-        for kind, layers, tokens in kinds
-        if layers
+    of, windows = heads(text), sum(sliding)
+    groups = [layers_of(len(sliding) - windows, of)]
+    if windows:
+        groups.append(layers_of(windows, of, kind="window", window=text.whole("sliding_window")))
+    return tuple(group for group in groups if group.layers)
+
+
+def layers_of(
+    layers: int, of: tuple[int, int, int], *, kind: AttentionKind = "full", window: int | None = None
+) -> Attention:
+    """Return a group of layers whose keys and values have heads of one size; `of` is as `heads` gives it."""
+    q_heads, kv_heads, head_dim = of
+    return Attention(
+        kind=kind,
+        layers=layers,
+        q_heads=q_heads,
+        kv_heads=kv_heads,
+        head_dim_k=head_dim,
+        head_dim_v=head_dim,
+        window=window,
     )
 
 
@@ -106,9 +111,15 @@ def sliding_layers(text: Config, layers: int, *, by_switch: bool = False) -> tup
     if by_switch and not text.flag("use_sliding_window"):
         return (False,) * layers
     if text.has("layer_types"):
-        return tuple(word == LAYER_TYPES[1] for word in text.words("layer_types", LAYER_TYPES, length=layers))
+        return named_sliding(text, layers)
     first = text.whole("max_window_layers", least=0) if by_switch else 0
     return tuple(text.has("sliding_window") and number >= first for number in range(layers))
+
+
+def named_sliding(text: Config, layers: int) -> tuple[bool, ...]:
+    """Tell for each layer whether `layer_types`, which must be there, says that it keeps a window."""
+    kinds = text.words("layer_types", _LAYER_TYPES, length=layers)
+    return tuple(kind == "sliding_attention" for kind in kinds)
 
 
 def moe_layers(text: Config, layers: int) -> int:

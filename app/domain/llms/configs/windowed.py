@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from app.domain.llms.configs.assemble import Experts, assemble
 from app.domain.llms.configs.blocks import attention_params, gated_mlp_params
-from app.domain.llms.configs.plain import attention_groups, heads, moe_layers, read_experts, sliding_layers
+from app.domain.llms.configs.plain import (
+    attention_groups,
+    heads,
+    layers_of,
+    moe_layers,
+    read_experts,
+    sliding_layers,
+)
 from app.domain.llms.configs.reading import text_config
 from app.domain.llms.configs.vision import llama4_params
 from app.domain.llms.profile import Attention
@@ -76,29 +83,15 @@ def read_llama4(document: Config, family: str) -> LlmProfile:
 
 
 def _llama4_groups(text: Config, layers: int) -> tuple[Attention, ...]:
-    q_heads, kv_heads, head_dim = heads(text)
     if text.has("no_rope_layers"):
         chunked = sum(number > 0 for number in text.numbers("no_rope_layers", length=layers))
     else:
         chunked = layers - layers // _FULL_EVERY
-    full = Attention(
-        kind="full",
-        layers=layers - chunked,
-        q_heads=q_heads,
-        kv_heads=kv_heads,
-        head_dim_k=head_dim,
-        head_dim_v=head_dim,
+    chunk = text.whole("attention_chunk_size")
+    return (
+        layers_of(layers - chunked, heads(text)),
+        layers_of(chunked, heads(text), kind="chunked", window=chunk),
     )
-    chunk = Attention(
-        kind="chunked",
-        layers=chunked,
-        q_heads=q_heads,
-        kv_heads=kv_heads,
-        head_dim_k=head_dim,
-        head_dim_v=head_dim,
-        window=text.whole("attention_chunk_size"),
-    )
-    return full, chunk
 
 
 def read_mimo_v2(document: Config, family: str) -> LlmProfile:
