@@ -19,6 +19,8 @@ SHARED = Path(__file__).resolve().parents[4] / "shared"
 EXPECTED = SHARED / "expected"
 NOT_RUN = "not run: ../shared is not here"
 GIB = 2**30
+LLAMA_70B = "meta-llama/Meta-Llama-3.1-70B"
+HYBRID_27B = "Qwen/Qwen3.5-27B"
 
 Line = dict[str, str]
 
@@ -66,7 +68,7 @@ def peaks(tb_s: str | Decimal, tflops: str | Decimal) -> Peaks:
 
 def all_read(weight_bytes: Decimal) -> Weights:
     """Return weights of this size, all of them read for every token."""
-    whole = estimated_weights(replace(profile("meta-llama/Meta-Llama-3.1-70B"), parts=()), FORMATS["fp8"])
+    whole = estimated_weights(replace(profile(LLAMA_70B), parts=()), FORMATS["fp8"])
     return replace(whole, always_bytes=weight_bytes)
 
 
@@ -94,3 +96,7 @@ def differing(pairs: dict[str, tuple[Decimal | int, str]], places: dict[str, int
         for name, (value, text) in pairs.items()
         if not close(value, text, places=places.get(name, 6))
     ]
+
+
+def whole(line: Line, *columns: str) -> list[int]:
+    return [int(line[column]) for column in columns]
