@@ -46,6 +46,7 @@ MOST_TYPE_ID: Final = 255
 MOST_GGML_DIMENSIONS: Final = 4
 DEFAULT_ALIGNMENT: Final = 32
 _MOST_ALIGNMENT: Final = 65_536
+_LENGTH: Final = struct.Struct("<Q")
 _STRING: Final = 8
 _ARRAY: Final = 9
 _BOOL: Final = 7
@@ -179,7 +180,10 @@ def _skip_array(cursor: Cursor, what: str) -> None:
     if count > MOST_TEXTS or count * 8 > cursor.left:
         raise cursor.error(f"{what} claims {count} texts", f"at most {MOST_TEXTS} within the file are read")
     for _ in range(count):
-        cursor.skip(_number(cursor, "<Q", what), what)
+        if cursor.fill(_LENGTH.size) < _LENGTH.size:
+            raise cursor.ended(what)
+        (length,) = _LENGTH.unpack_from(cursor.buffer, cursor.at)
+        cursor.skip(_LENGTH.size + length, what)
 
 
 def _alignment(cursor: Cursor, metadata: Mapping[str, Value]) -> int:

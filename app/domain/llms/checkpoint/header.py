@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 MOST_HEADER_BYTES: Final = 100_000_000
 """A longer header is refused; the safetensors library draws the same line."""
 
-MOST_TENSORS: Final = 100_000
+MOST_TENSORS: Final = 80_000
 """Tensors of one file. The largest checkpoints hold about 300,000, in dozens of files."""
 
-MOST_NAME_CHARS: Final = 500
+MOST_NAME_CHARS: Final = 250
 MOST_DIMENSIONS: Final = 16
 MOST_ELEMENTS: Final = 2**63 - 1
 _FIRST_CHUNK_BYTES: Final = 16_384
@@ -105,7 +105,7 @@ class Cursor:
 
     def fill(self, length: int) -> int:
         """Have `length` bytes in the buffer from `at` on, or all that are left; return how many there are."""
-        wanted = min(length, self.left)
+        wanted = min(length, self.end - self._base - self.at)
         while len(self.buffer) - self.at < wanted:
             loaded = self._base + len(self.buffer)
             size = min(max(self._chunk_bytes, wanted - (loaded - self.position)), self.end - loaded)
@@ -117,7 +117,7 @@ class Cursor:
                     f"it gave {len(piece)} bytes where {size} were asked for", "it must hold still"
                 )
             self._base, self.at, self.buffer = self.position, 0, self.buffer[self.at :] + piece
-        return max(0, min(length, self.left))
+        return wanted
 
     def take(self, length: int, what: str) -> bytes:
         """Return the next bytes and move past them; raises HeaderError when the file ends before."""
@@ -128,13 +128,13 @@ class Cursor:
 
     def skip(self, length: int, what: str) -> None:
         """Move past bytes without reading those that are not here yet."""
-        if length > self.left:
+        at = self.at + length
+        if self._base + at > self.end:
             raise self.ended(what)
-        target = self.position + length
-        if target <= self._base + len(self.buffer):
-            self.at += length
+        if at <= len(self.buffer):
+            self.at = at
         else:
-            self._base, self.at, self.buffer = target, 0, b""
+            self._base, self.at, self.buffer = self._base + at, 0, b""
 
     def ended(self, what: str) -> HeaderError:
         """Return the error of a file, or of a header, that ends in the middle of something."""
