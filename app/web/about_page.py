@@ -72,6 +72,11 @@ DOWNLOADS: Final = (
         ),
     ),
     Download(
+        name="Measured speeds",
+        about="what others measured, with source and licence of each, beside the bounds; one case worked out",
+        links=(("CSV", "/measured.csv"), ("JSON", "/measured.json")),
+    ),
+    Download(
         name="Sources",
         about="how fresh each source is, how its runs went, what each provider lists",
         links=(
@@ -106,6 +111,12 @@ ATTRIBUTION: Final = (
         "(https://gpurentalprices.com), under the CC BY 4.0 licence "
         "(https://creativecommons.org/licenses/by/4.0/), so name it when you pass them on. Exchange rates "
         "are the European Central Bank's reference rates."
+    ),
+    (
+        "Measured speeds are single figures with their source beside each: results of MLPerf Inference v5.1, "
+        "cited by entry; InferenceX's experimental sweep (Apache-2.0); llmfit's collections of what people "
+        "report (MIT). What APIs charge for models is from the price map of litellm (MIT), an aggregator "
+        "whose entries were found wrong before. Name them when you pass such figures on."
     ),
     (
         "Providers have terms of their own. What is known of them stands on /about-data and on each "

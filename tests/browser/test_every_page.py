@@ -19,7 +19,7 @@ from tests.web.conftest import settings_for
 PAGES = (
     *("/", "/?as_of=2026-11-01", "/?q=no+such+offer"),
     *("/compare", "/claims", "/gpus", "/gpus/h200-sxm", "/providers", "/providers/runpod"),
-    *("/history", "/changes", "/status", "/methodology"),
+    *("/history", "/changes", "/status", "/methodology", "/measured"),
     *("/about-data", "/docs", "/quote", "/charts/scatter", "/charts/bars", "/offers/1"),
     *("/?gpu=x", "/nothing", "/gpus/h100", "/compare?gpu=x"),
 )

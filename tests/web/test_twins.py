@@ -22,13 +22,14 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
 # What a number of a twin ends in: a unit, or it counts or names something.
 UNIT = re.compile(
     r"(hour|_gb|_gib_usable|_tb_s|_tflops|_tops|_pflops|_flops|_s|_w|_byte|_percent|_year|_ceiling|_multiple|"
-    r"_mtok_(output|input)|_per_stream|_gb_per_gpu|_gb_fp8|_per_token_16bit|_bytes)$"
+    r"_mtok_(output|input)|_per_stream|_gb_per_gpu|_gb_fp8|_per_token_16bit|_bytes|_tokens)$"
 )
 COUNTS = re.compile(
     r"^(.*offers|.*_id|min_gpus|gpu_count|.*_runs|.*providers|hits|needed|accelerators|term_days_(min|max)|"
     r"times_a_day|minimum|maximum|.*list_price|memory_(gb_as_written|bandwidth_alt_tb_s)|value|"
     r"decided_by_(rival_)?value|sku|capture_sha256|usd_per_unit_of_currency|"
-    r"params_\w+|experts|experts_per_token|layers|max_context|batch|(rented_)?gpus|max_concurrency|api_\w+)$"
+    r"params_\w+|experts|experts_per_token|layers|max_context|batch|(rented_)?gpus|max_concurrency|api_\w+|"
+    r"engine_version)$"
 )
 
 

@@ -288,6 +288,14 @@ def left(case: WorkedCase) -> tuple[Figure, ...]:
             decimals=2,
         ),
         Figure(
+            key="ms_of_bytes_per_layer",
+            label="What the bytes of a layer need of the computed pass, for comparison",
+            arithmetic=f"{printed.computed_ms} ms / {LAYERS} layers",
+            value=printed.computed_ms / LAYERS,
+            unit="ms",
+            decimals=2,
+        ),
+        Figure(
             key="us_per_message",
             label="For each message between the cards, if all of it were theirs",
             arithmetic=f"{case.left_ms:.2f} ms / ({ALL_REDUCES_PER_LAYER}{TIMES}{LAYERS} layers)",
