@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.llms.costs import DoesNotFit
+from app.domain.llms.curves import curves
 from app.domain.llms.unknown import Unknown
 from app.web import llm_words, words
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from app.domain.llms.api_prices import ApiPrice
     from app.domain.llms.costs import BatchCost, OfferCost, Priced
+    from app.domain.llms.curves import Curve
     from app.domain.llms.profile import LlmProfile
     from app.web.llm_found import Found
 
@@ -57,6 +59,29 @@ def document(found: Found) -> dict[str, Any]:
         "api": None if found.api is None else plain_api(found.api),
         "total": len(found.costs),
         "offers": [json_offer(cost) for cost in found.costs],
+        "curves": [_curve(each) for each in curves(found.serving, found.costs)],
+    }
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    return {
+        "accelerator": curve.card.id,
+        "offer_id": curve.cost.row.stored.offer_id,
+        "gpus": curve.gpus,
+        "max_concurrency": curve.wall,
+        "points": [
+            {
+                "batch": point.batch,
+                "usd_per_mtok_output": float(point.usd_per_mtok),
+                "tokens_per_s": float(point.decode.tokens_per_s),
+                "tokens_per_s_per_stream": float(point.decode.tokens_per_s_per_stream),
+                "tokens_per_s_per_gpu": float(point.tokens_per_s_per_gpu),
+                "ops_per_byte": float(point.decode.ops_per_byte),
+                "tflops_per_gpu": float(point.tflops_per_gpu),
+                "bound_by": point.decode.bound_by,
+            }
+            for point in curve.points
+        ],
     }
 
 

@@ -11,10 +11,11 @@ from starlette.responses import RedirectResponse
 from app.domain.llms.api_prices import CAUTION, SOURCE
 from app.domain.llms.facts import load_llms
 from app.domain.query import DEFAULT_PER_PAGE
-from app.web import llm_exports, llm_words, words
+from app.web import llm_charts, llm_exports, llm_words, words
 from app.web.answers import Answer, etag, not_modified, respond, respond_privately
 from app.web.kept import HTML, answer_kept, base_of, csv_of_objects, json_of, nothing_near, page_of
 from app.web.llm_found import find, read_cost
+from app.web.llm_measured import measured_lines
 from app.web.llm_subjects import subject_of
 from app.web.llm_view import cost_link, form_of, headings, notices, offer_line, presets
 from app.web.llm_working import worked
@@ -29,15 +30,20 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.domain.llms.cost_query import CostQuery
+    from app.domain.llms.curves import Curve
     from app.web.boards import Served
     from app.web.llm_found import Found
+    from app.web.llm_measured import MeasuredLine
     from app.web.llm_view import Form, Heading, OfferLine, Subject
     from app.web.llm_working import Worked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmPage:
-    """What the template shows. Links hold only what differs from the default; one to nowhere is empty."""
+    """What the templates show. Links hold only what differs from the default.
+
+    `canonical` is empty for a model without an id, and then the other links are not to be shown.
+    """
 
     subject: Subject
     query: CostQuery
@@ -57,6 +63,9 @@ class LlmPage:
     next_href: str
     api: str
     api_caution: str
+    curves: tuple[Curve, ...]
+    measured: tuple[MeasuredLine, ...]
+    figures: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +98,7 @@ def llm(request: Request) -> Response:
     return _answer(
         request,
         subject,
-        make=lambda found: page_of("llm.html", page=llm_page(found), base=base),
+        make=lambda found: page_of("llm.html", page=llm_page(found), said=llm_charts.name_of, base=base),
         base=base,
     )
 
@@ -114,6 +123,18 @@ def llm_csv(request: Request) -> Response:
 def _csv(found: Found) -> Answer:
     name = f"llm-{found.subject.id.replace('/', '-')}"
     return csv_of_objects(name, llm_exports.csv_lines(found), columns=llm_exports.COLUMNS)
+
+
+def figure(name: str) -> Callable[[Request], Response]:
+    """Return what answers one chart of a model's page as a figure for plotly."""
+
+    def answer(request: Request) -> Response:
+        subject = _subject(request)
+        if subject is None:
+            return _unknown(request)
+        return _answer(request, subject, make=lambda found: json_of(llm_charts.FIGURES[name](found)))
+
+    return answer
 
 
 def _subject(request: Request) -> Subject | None:
@@ -145,7 +166,7 @@ def llm_page(found: Found) -> LlmPage:
     return LlmPage(
         subject=subject,
         query=query,
-        canonical=cost_link(subject.path, query),
+        canonical=cost_link(subject.path, query) if subject.id else "",
         json_href=cost_link(f"{subject.path}.json", query, page=1),
         csv_href=cost_link(f"{subject.path}.csv", query, page=1),
         board_href=link("/", query.offers),
@@ -160,6 +181,12 @@ def llm_page(found: Found) -> LlmPage:
         previous_href=cost_link(subject.path, query, page=query.page - 1) if query.page > 1 else "",
         next_href=_next(found, start=start),
         api=_api(found, asked),
+        curves=llm_charts.curves_of(found),
+        measured=measured_lines(subject),
+        figures={
+            name: cost_link(f"/figures{subject.path}/{name}.json", query, page=1)
+            for name in llm_charts.FIGURES
+        },
         api_caution=f"{SOURCE}, {found.api.as_of}: {CAUTION}" if found.api else "",
     )
 

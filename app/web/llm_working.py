@@ -45,11 +45,15 @@ def worked(cost: OfferCost, serving: Serving) -> tuple[Worked, ...]:
         return ()
     return tuple(
         Worked(
-            f"{each.batch} {'request' if each.batch == 1 else 'requests'} at once",
+            f"{_requests(each.batch)} at once",
             tuple(_steps(each, cost, serving=serving)),
         )
         for each in cost.batches
     )
+
+
+def _requests(batch: int) -> str:
+    return f"{batch:,} {'request' if batch == 1 else 'requests'}"
 
 
 def _steps(each: BatchCost, cost: OfferCost, *, serving: Serving) -> Iterator[Step]:
@@ -129,15 +133,14 @@ def _step_time(each: Priced, decode: DecodeBound, *, cost: OfferCost, serving: S
     if weights.routed_bytes:
         percent = words.number(share * 100, 2)
         working = f"({working} + {llm_words.gb(weights.routed_bytes)}{_TIMES}{percent} %)"
-        beside = (
-            f"{step.tokens} tokens touch {percent} % of the routed experts, if each is as likely as any other"
-        )
+        tokens = "1 token touches" if step.tokens == 1 else f"{step.tokens} tokens touch"
+        beside = f"{tokens} {percent} % of the routed experts, if each is as likely as any other"
     working += f"{_OVER}{gpus}" if gpus > 1 else ""
     yield Step("Weights read by a step, each GPU", f"{llm_words.gb(step.weight_bytes)} GB", working, beside)
     yield Step(
         "Cache moved by a step, each GPU",
         f"{llm_words.gb(step.cache_bytes)} GB",
-        f"{each.batch} requests of {setup.demand.context:,} tokens",
+        f"{_requests(each.batch)} of {setup.demand.context:,} tokens",
         "all that is attended to; recurrent state is read and written",
     )
     moved = llm_words.gb(step.total_bytes)
@@ -188,7 +191,7 @@ def _dollars(each: Priced, serving: Serving) -> Iterator[Step]:
 def _paid(money: Money) -> Step:
     rental = money.rental
     price = words.exact(rental.usd_per_gpu_hour)
-    of = f"{rental.instances} of {llm_words.gpus(rental.gpu_count)}"
+    of = f"{rental.instances} \N{MULTIPLICATION SIGN} {llm_words.gpus(rental.gpu_count)}"
     together = "" if rental.instances == 1 else "; that they can be had and linked together is not stated"
     return Step(
         "Paid for",

@@ -25,9 +25,9 @@ from app.web import (
     gpu_page,
     gpu_pages,
     history_page,
+    llm_config_page,
     llm_page,
     llms_page,
-    measured_page,
     methodology_page,
     pages,
     provider_page,
@@ -53,8 +53,8 @@ PAGES: Final = [
     Route("/methodology", methodology_page.methodology, methods=["GET"]),
     Route("/about-data", about_page.about_data, methods=["GET"]),
     Route("/history", history_page.history, methods=["GET"]),
-    Route("/measured", measured_page.measured, methods=["GET"]),
     Route("/llms", llms_page.llms, methods=["GET"]),
+    Route("/llms/config", llm_config_page.config, methods=["GET", "POST"]),
     Route("/llms.txt", site_files.llms_txt, methods=["GET"]),
     Route("/robots.txt", site_files.robots_txt, methods=["GET"]),
     Route("/sitemap.xml", site_files.sitemap_xml, methods=["GET"]),
@@ -140,10 +140,6 @@ _LLM: Final = [
     _in_path("llm", "A model's id, an organisation and a name with a slash between."),
     *LLM_PARAMETERS,
 ]
-_MEASURED: Final = [
-    _single("llm", "A model's id, such as openai/gpt-oss-20b.", schema=_TEXT),
-    _single("gpu", "A variant, or a family of them.", schema=_TEXT),
-]
 _OFFER: Final = [_in_path("offer_id", "The number of an offer, as exports give it."), *PARAMETERS]
 
 for _path, _as_json, _as_csv, _about, _parameters in (
@@ -218,13 +214,6 @@ for _path, _as_json, _as_csv, _about, _parameters in (
         _LLM,
     ),
     (
-        "/measured",
-        measured_page.measured_json,
-        measured_page.measured_csv,
-        "Measured speeds of language models beside their bounds, and one slow pass followed to its end",
-        _MEASURED,
-    ),
-    (
         "/offers/{offer_id}",
         evidence_twins.evidence_json,
         evidence_twins.evidence_csv,
@@ -289,6 +278,19 @@ for _path, _figure, _about, _parameters in (
         summary=f"{_about} as a figure for plotly",
         media_type=JSON,
         parameters=_parameters,
+    )
+
+for _name, _about in (
+    ("cost", "Dollars for a million tokens of a language model by requests at once, up to the memory wall"),
+    ("throughput", "Tokens a second of each GPU by those of each request, with the efficient frontier"),
+    ("roofline", "The roofline with a language model's batches on it"),
+):
+    _twin(
+        f"/figures/llms/{{llm:path}}/{_name}.json",
+        llm_page.figure(_name),
+        summary=f"{_about}, as a figure for plotly",
+        media_type=JSON,
+        parameters=_LLM,
     )
 
 for _ending, _form in view_exports.FORMS.items():

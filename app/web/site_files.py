@@ -35,7 +35,7 @@ MARKDOWN: Final = "text/markdown; charset=utf-8"
 XML: Final = "application/xml"
 SITEMAP_NAMESPACE: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
-NO_PAGES: Final = frozenset({"/healthz", "/readyz", "/metrics", "/quote"})
+NO_PAGES: Final = frozenset({"/healthz", "/readyz", "/metrics", "/quote", "/llms/config"})
 """Addresses without a dot that give no page, or one of forms alone."""
 
 

@@ -14,7 +14,7 @@ from tests.web import hostile, market
 from tests.web.conftest import Market, serve
 from tests.web.reading import get, read_csv
 
-NO_PAGES = {"/healthz", "/readyz", "/metrics", "/quote"}
+NO_PAGES = {"/healthz", "/readyz", "/metrics", "/quote", "/llms/config"}
 KINDS = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")

@@ -179,7 +179,9 @@ def parse_cost(pairs: Sequence[tuple[str, str]], words: Vocabulary) -> CostQuery
     """
     found: dict[str, Any] = {}
     for name, value in pairs:
-        one_of("parameter", name, names=_NAMES)
+        if name not in NAMES:
+            one_of("parameter", name, names=_NAMES)
+            raise QueryError("parameter", name, "parameter names are lower case")
         if name in found:
             raise QueryError(name, value[:40], "give it once")
         if name in _READ and value.strip():
