@@ -28,6 +28,7 @@ from app.web import (
     llm_config_page,
     llm_page,
     llms_page,
+    measured_page,
     methodology_page,
     pages,
     provider_page,
@@ -53,6 +54,7 @@ PAGES: Final = [
     Route("/methodology", methodology_page.methodology, methods=["GET"]),
     Route("/about-data", about_page.about_data, methods=["GET"]),
     Route("/history", history_page.history, methods=["GET"]),
+    Route("/measured", measured_page.measured, methods=["GET"]),
     Route("/llms", llms_page.llms, methods=["GET"]),
     Route("/llms/config", llm_config_page.config, methods=["GET", "POST"]),
     Route("/llms.txt", site_files.llms_txt, methods=["GET"]),
@@ -140,6 +142,10 @@ _LLM: Final = [
     _in_path("llm", "A model's id, an organisation and a name with a slash between."),
     *LLM_PARAMETERS,
 ]
+_MEASURED: Final = [
+    _single("llm", "A model's id, such as openai/gpt-oss-20b.", schema=_TEXT),
+    _single("gpu", "A variant, or a family of them.", schema=_TEXT),
+]
 _OFFER: Final = [_in_path("offer_id", "The number of an offer, as exports give it."), *PARAMETERS]
 
 for _path, _as_json, _as_csv, _about, _parameters in (
@@ -212,6 +218,13 @@ for _path, _as_json, _as_csv, _about, _parameters in (
         llm_page.llm_csv,
         "What a language model costs at best at each offer: fit, ceilings and dollars for a million tokens",
         _LLM,
+    ),
+    (
+        "/measured",
+        measured_page.measured_json,
+        measured_page.measured_csv,
+        "Measured speeds of language models beside their bounds, and one slow pass followed to its end",
+        _MEASURED,
     ),
     (
         "/offers/{offer_id}",
