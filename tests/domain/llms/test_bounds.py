@@ -10,6 +10,7 @@ from app.domain.llms.bounds import (
     Never,
     Peaks,
     PrefillBound,
+    attention_ops,
     compute_bound_from_batch,
     crossover_batch_dense,
     decode_bound,
@@ -187,6 +188,42 @@ def test_a_window_caps_what_a_prompt_token_meets(prompt: int, keys: str) -> None
     bound = prefill_bound(model, H100, prompt_tokens=prompt)
     assert isinstance(bound, PrefillBound)
     assert bound.attention_ops_per_token == 4 * Decimal(keys)
+
+
+def test_chunks_and_compressed_entries_take_their_share_of_a_prompt() -> None:
+    """Chunks of 100 keep 50 keys on average. One entry for 4 of 400 tokens: 50, and a window of 100: 87.5."""
+    one = full(1, 1, 1, 1)
+    chunked = replace(windowed(one, 100), kind="chunked")
+    compressed = replace(windowed(one, 100), kind="compressed", compress_ratio=4)
+    for attention, prompt, keys in ((chunked, 400, "50"), (chunked, 60, "30"), (compressed, 400, "137.5")):
+        bound = prefill_bound(load(replace(LLAMA_70B, attention=(attention,))), H100, prompt_tokens=prompt)
+        assert isinstance(bound, PrefillBound)
+        assert bound.attention_ops_per_token == 4 * Decimal(keys)
+
+
+def test_operations_of_attention_by_kind() -> None:
+    """61 x 2 x 128 x (2 x 512 + 64) x 32,768 on latents; windows, chosen keys and entries cut the tokens."""
+    assert attention_ops(DEEPSEEK_V3, 32_768) == 556_735_135_744
+    assert attention_ops(LLAMA_70B, 4096) == 80 * 4 * 64 * 128 * 4096
+    one = full(1, 1, 1, 1)
+    kinds = {
+        "window": windowed(one, 100),
+        "chosen": replace(one, indexer_layers=1, read_tokens=50),
+        "unsaid": replace(one, indexer_layers=1),
+        "compressed": replace(windowed(one, 100), kind="compressed", compress_ratio=4),
+        "keys are values": replace(one, head_dim_v=0),
+    }
+    met = {
+        name: attention_ops(replace(LLAMA_70B, attention=(attention,)), 400) / 4
+        for name, attention in kinds.items()
+    }
+    assert met == {
+        "window": 100,
+        "chosen": 50,
+        "unsaid": 0,
+        "compressed": 100 + 100,
+        "keys are values": 400,
+    }
 
 
 def test_what_is_unknown_of_a_card_stays_unknown() -> None:

@@ -18,6 +18,7 @@ def card(card_id: str) -> Accelerator:
 @pytest.mark.parametrize(
     ("fmt", "bits"),
     [
+        ("fp32", "32"),
         ("bf16", "16"),
         ("fp8", "8"),
         ("mxfp8", "8.25"),

@@ -38,6 +38,7 @@ def test_grouped_heads_keep_two_vectors_a_head() -> None:
     assert cache(LLAMA_70B).growing_bytes_per_token == 327_680
     assert cache(LLAMA_70B, "fp8").growing_bytes_per_token == 163_840
     assert cache(LLAMA_70B, "q8-0").growing_bytes_per_token == 174_080
+    assert cache(LLAMA_70B, "q4-0").growing_bytes_per_token == 92_160
 
 
 def test_one_head_and_all_heads() -> None:
@@ -132,6 +133,13 @@ def test_heads_are_dealt_out_and_then_repeated() -> None:
     kv = cache(LLAMA_70B)
     shares = [kv.sequence_bytes(1000, spread=Spread(gpus=gpus)) / 327_680_000 for gpus in (1, 2, 8, 16)]
     assert shares == [1, Decimal("0.5"), Decimal("0.125"), Decimal("0.125")]
+    state = cache(HYBRID_27B)
+    each = [state.sequence_bytes(1000, spread=Spread(gpus=gpus)) for gpus in (1, 4, 8)]
+    assert each == [65_536_000 + 153_944_064, 16_384_000 + 38_486_016, 16_384_000 + 19_243_008]
+    on_four = Spread(gpus=4)
+    assert state.step_bytes(1000, spread=on_four) == 16_384_000 + 2 * 38_486_016
+    reserved = state.reserved_bytes(1000, max_num_batched_tokens=1, spread=on_four)
+    assert reserved == 16_384_000 + 38_486_016
     latent = cache(DEEPSEEK_V3)
     assert latent.sequence_bytes(1000, spread=Spread(gpus=8)) == 70_272_000
     assert latent.sequence_bytes(1000, spread=Spread(gpus=8, attention="data")) == 8_784_000

@@ -118,6 +118,13 @@ def test_half_the_use_costs_double_and_double_the_price_too() -> None:
         assert round(other.usd_per_mtok_blended / full.usd_per_mtok_blended, 12) == 2
 
 
+def test_unless_asked_the_gpus_are_always_at_work_on_three_prompt_tokens_to_one() -> None:
+    one = served(setup(batch=32), card("h200-sxm"))
+    plain = cost_of(one, usd_per_gpu_hour=Decimal("5.29"))
+    assert plain == cost(one, "5.29", use="1", ratio="3")
+    assert plain != cost(one, "5.29", use="1", ratio="4")
+
+
 def test_an_unknown_price_or_rate_leaves_the_cost_unknown() -> None:
     one = served(setup(), card("h200-sxm"))
     no_price = Unknown(why="no price")
