@@ -17,7 +17,7 @@ from app.web.kept import HTML, answer_kept, base_of, csv_of_objects, json_of, no
 from app.web.llm_found import find, read_cost
 from app.web.llm_measured import measured_lines
 from app.web.llm_subjects import subject_of
-from app.web.llm_view import cost_link, form_of, headings, notices, offer_line, presets
+from app.web.llm_view import cost_link, form_of, headings, notices, offer_line, presets, verdicts
 from app.web.llm_working import worked
 from app.web.pages import MAX_ID_DIGITS, find_board, wants_part
 from app.web.render import environment, title
@@ -55,6 +55,7 @@ class LlmPage:
     stated: tuple[tuple[str, str], ...]
     presets: tuple[tuple[str, str, str, bool], ...]
     form: Form
+    verdicts: tuple[str, ...]
     headings: dict[str, Heading]
     lines: tuple[OfferLine, ...]
     total: int
@@ -174,6 +175,7 @@ def llm_page(found: Found) -> LlmPage:
         stated=llm_words.stated(found.serving, query),
         presets=presets(subject.path, query),
         form=form_of(found.served, query),
+        verdicts=verdicts(found.costs, query),
         headings=headings(subject.path, query),
         lines=tuple(offer_line(cost, subject, query=query) for cost in shown),
         total=len(found.costs),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from app.domain.llms.cost_query import PRESETS, SORTS, cost_pairs
-from app.domain.llms.costs import DoesNotFit, Priced
+from app.domain.llms.costs import DoesNotFit, Money, Priced
 from app.domain.llms.fit import ENGINES, POWERS_OF_TWO
 from app.domain.llms.formats import FORMATS
 from app.domain.llms.kv import KV_FORMATS
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from app.domain.llms.cost_query import CostQuery
-    from app.domain.llms.costs import BatchCost, Money, OfferCost
+    from app.domain.llms.costs import BatchCost, OfferCost
     from app.domain.llms.profile import LlmProfile
     from app.web.boards import Served
 
@@ -200,6 +200,41 @@ def _paid(money: Money) -> str:
         return ""
     alone = llm_words.usd(money.used_usd_per_mtok_output)
     return f"{rental.rented_gpus} paid for; {alone} if all {rental.rented_gpus} serve copies"
+
+
+def verdicts(costs: Sequence[OfferCost], query: CostQuery) -> tuple[str, ...]:
+    """Return in a sentence for each batch where it costs least, or that it fits nowhere."""
+    return tuple(_verdict(place, batch, costs) for place, batch in enumerate(query.batch))
+
+
+def _verdict(place: int, batch: int, costs: Sequence[OfferCost]) -> str:
+    asked = f"{batch:,} {'request' if batch == 1 else 'requests'} at once"
+    best: tuple[OfferCost, Priced, Money] | None = None
+    fits = False
+    for cost in costs:
+        each = None if isinstance(cost.batches, Unknown) else cost.batches[place]
+        if not isinstance(each, Priced):
+            continue
+        fits, money = True, each.money
+        if isinstance(money, Money) and (
+            best is None or money.usd_per_mtok_output < best[2].usd_per_mtok_output
+        ):
+            best = (cost, each, money)
+    if best is None:
+        return f"{asked}: {'no price is known' if fits else 'fits none of these offers'}."
+    return f"{asked}: {_least(*best)}"
+
+
+def _least(cost: OfferCost, priced: Priced, money: Money) -> str:
+    row, decode = cost.row, priced.ceiling.served.decode
+    assert row.accelerator is not None  # noqa: S101 - a price comes from a known card
+    assert not isinstance(decode, Unknown)  # noqa: S101 - and from a known rate
+    return (
+        f"at least ${llm_words.usd(money.usd_per_mtok_output)} a million output tokens, on "
+        f"{priced.ceiling.gpus} \N{MULTIPLICATION SIGN} {row.accelerator.name} at "
+        f"{words.provider_name(row.offer.provider)} ({words.pricing(row.offer)}), "
+        f"at most {llm_words.rate(decode.tokens_per_s)} tokens/s."
+    )
 
 
 _SORT_LABELS: Final = {

@@ -166,6 +166,23 @@ def test_every_figure_opens_its_arithmetic_and_the_source_of_its_price(table: Te
     assert "5.29" in get(table, evidence)
 
 
+def test_the_answer_is_said_in_a_sentence(table: TestClient) -> None:
+    page = LexborHTMLParser(
+        get(table, f"{LLAMA}?kv=fp8&context=4096&batch=1,32,4096&provider=runpod&cards=1")
+    )
+    assert [each.text() for each in page.css(".verdicts li")] == [
+        (
+            "1 request at once: at least $19.468 a million output tokens, on 1 \N{MULTIPLICATION SIGN} "
+            "B200 SXM 180 GB at RunPod (on demand), at most 114.0 tokens/s."
+        ),
+        (
+            "32 requests at once: at least $0.789 a million output tokens, on 1 \N{MULTIPLICATION SIGN} "
+            "B200 SXM 180 GB at RunPod (on demand), at most 2,813.9 tokens/s."
+        ),
+        "4,096 requests at once: fits none of these offers.",
+    ]
+
+
 REFUSED = {
     "format=fp9": ("format", "fp8"),
     "kv=fp80": ("kv", "fp8"),
