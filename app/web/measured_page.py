@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,8 +10,9 @@ from starlette.responses import RedirectResponse
 
 from app.domain.accelerators import load_catalogue
 from app.domain.llms.measurements import load_measurements
+from app.domain.llms.own_measured import MEASURED_PARTS, canonical_measured
 from app.domain.llms.worked_case import load_case
-from app.web.answers import etag, not_modified, respond
+from app.web.answers import etag, not_modified, respond, respond_privately
 from app.web.kept import base_of, csv_of_objects, json_of, page_of
 from app.web.measured_query import MeasuredQuery, parse_measured_query
 from app.web.measured_view import all_lines, chapters, groups, lines_of, plain_figure, plain_line
@@ -37,7 +38,10 @@ CSV_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredPage:
-    """What the template shows. `llms` and `gpus` are the choices there are, as ids with names."""
+    """What the template shows. `llms` and `gpus` are the choices there are, as ids with names.
+
+    `own` are the reader's own measurements as the link carries them, `own_parts` says of what each is made.
+    """
 
     query: MeasuredQuery
     canonical: str
@@ -45,6 +49,8 @@ class MeasuredPage:
     csv_href: str
     groups: tuple[Group, ...]
     shown: int
+    own: tuple[str, ...]
+    own_parts: str
     total: int
     llms: tuple[tuple[str, str], ...]
     gpus: tuple[tuple[str, str], ...]
@@ -54,26 +60,26 @@ class MeasuredPage:
 
 def measured(request: Request) -> Response:
     """Answer the page. A form's empty field is redirected away."""
-    text = query_text(request)
-    query = parse_measured_query(text)
+    text, query = query_text(request), _query(request)
     if any(not value for _, value in read_pairs(text)):
         return RedirectResponse(query.link("/measured"), 303)
-    return _respond(request, page_of("measured.html", page=measured_page(query), base=base_of(request)))
+    page = page_of("measured.html", page=measured_page(query), base=base_of(request))
+    return _respond(request, page, query=query)
 
 
 def measured_json(request: Request) -> Response:
     """Answer the same as one document."""
-    query = parse_measured_query(query_text(request))
+    query = _query(request)
     document = {
         "measurements": [plain_line(each) for each in lines_of(query)],
         "worked_case": {key: [plain_figure(each) for each in part] for key, part in chapters().items()},
     }
-    return _respond(request, json_of(document))
+    return _respond(request, json_of(document), query=query)
 
 
 def measured_csv(request: Request) -> Response:
     """Answer the same as CSV: a line for each measurement, then one for each figure of the worked case."""
-    query = parse_measured_query(query_text(request))
+    query = _query(request)
     lines: list[dict[str, Any]] = [
         *({"section": "measurement", **plain_line(each)} for each in lines_of(query)),
         *(
@@ -82,7 +88,12 @@ def measured_csv(request: Request) -> Response:
             for each in part
         ),
     ]
-    return _respond(request, csv_of_objects("measured", lines, columns=CSV_COLUMNS))
+    return _respond(request, csv_of_objects("measured", lines, columns=CSV_COLUMNS), query=query)
+
+
+def _query(request: Request) -> MeasuredQuery:
+    today = request.app.state.shared.clock().date()
+    return parse_measured_query(query_text(request), today=today)
 
 
 def measured_page(query: MeasuredQuery) -> MeasuredPage:
@@ -90,11 +101,13 @@ def measured_page(query: MeasuredQuery) -> MeasuredPage:
     found = groups(query)
     return MeasuredPage(
         query=query,
-        canonical=query.link("/measured"),
+        canonical=replace(query, measured=()).link("/measured"),
         json_href=query.link("/measured.json"),
         csv_href=query.link("/measured.csv"),
         groups=found,
-        shown=sum(len(group.lines) for group in found),
+        shown=sum(len(group.lines) for group in found if group.kind != "own"),
+        own=tuple(map(canonical_measured, query.measured)),
+        own_parts=MEASURED_PARTS,
         total=len(load_measurements()),
         llms=_with(query.llm, _measured_llms()),
         gpus=_with(query.gpu, _measured_gpus()),
@@ -121,6 +134,8 @@ def _with(chosen: str, choices: tuple[tuple[str, str], ...]) -> tuple[tuple[str,
     return choices if not chosen or chosen in dict(choices) else ((chosen, chosen), *choices)
 
 
-def _respond(request: Request, answer: Answer) -> Response:
+def _respond(request: Request, answer: Answer, *, query: MeasuredQuery) -> Response:
+    if query.measured:
+        return respond_privately(request, answer)
     tag = etag("measured", answer.body.decode())
     return not_modified(request, tag) or respond(request, answer, tag=tag)

@@ -21,6 +21,7 @@ from app.web import words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from app.domain.llms.measurements import Measurement
     from app.domain.llms.worked_case import Figure
     from app.web.measured_query import MeasuredQuery
 
@@ -30,6 +31,10 @@ _MS_PER_S: Final = 1000
 _FEW: Final = 100
 
 CAUTION: Final = {
+    "own": (
+        "It stays in the link, and is neither stored nor logged here; whoever you give the link to can read "
+        "it. A speed above a bound means that something it says of itself cannot be so."
+    ),
     "benchmark": (
         "Results of MLPerf Inference v5.1, closed division, verified by MLCommons and cited by their entry. "
         "The speed for each GPU is the system's divided by its GPUs; that is no metric of MLPerf's, and the "
@@ -94,13 +99,7 @@ class Chapter:
 @cache
 def all_lines() -> tuple[Line, ...]:
     """Return every measurement beside its bounds, once per process."""
-    return tuple(_line(each) for each in _all_beside())
-
-
-def _all_beside() -> Iterator[Beside]:
-    cards, llms = load_catalogue().by_id, load_llms()
-    for each in load_measurements():
-        yield beside_bounds(each, cards[each.accelerator], profile=profile_of(each.llm, llms))
+    return tuple(_line(each) for each in load_measurements())
 
 
 def groups(query: MeasuredQuery) -> tuple[Group, ...]:
@@ -113,14 +112,15 @@ def groups(query: MeasuredQuery) -> tuple[Group, ...]:
             caution=CAUTION.get(kind, ""),
             lines=tuple(line for line in lines if line.beside.measurement.kind == kind),
         )
-        for kind, meaning in KINDS.items()
+        for kind, meaning in sorted(KINDS.items(), key=lambda pair: pair[0] != "own")
     )
     return tuple(group for group in found if group.lines)
 
 
 def lines_of(query: MeasuredQuery) -> tuple[Line, ...]:
-    """Return the measurements of the model and of the card or family that a query names."""
-    return tuple(
+    """Return the reader's own measurements, and those of the model and card or family that a query names."""
+    own = tuple(_line(each) for each in query.measured)
+    return own + tuple(
         line
         for line in all_lines()
         if query.llm in {"", line.beside.measurement.llm}
@@ -138,8 +138,10 @@ def chapters() -> dict[str, tuple[Figure, ...]]:
 # ---------------------------------------------------------------- a line
 
 
-def _line(beside: Beside) -> Line:
-    measurement, bound = beside.measurement, beside.batch_bound
+def _line(measurement: Measurement) -> Line:
+    card = load_catalogue().by_id[measurement.accelerator]
+    beside = beside_bounds(measurement, card, profile=profile_of(measurement.llm, load_llms()))
+    bound = beside.batch_bound
     per_gpu = measurement.tokens_per_s_per_gpu
     stream = beside.one_stream
     return Line(
@@ -268,7 +270,7 @@ def plain_line(line: Line) -> dict[str, Any]:
         "llm_as_written": measurement.llm_as_written,
         "accelerator": measurement.accelerator,
         "gpu_count": measurement.gpus,
-        "engine": measurement.engine,
+        "engine": measurement.engine or None,
         "engine_version": measurement.engine_version or None,
         "weights": measurement.weights or None,
         "weights_as_written": measurement.weights_as_written or None,
@@ -291,7 +293,7 @@ def plain_line(line: Line) -> dict[str, Any]:
         "arithmetic": [f"{what}: {sum_}" for what, sum_ in line.arithmetic],
         "source": measurement.source,
         "source_url": measurement.source_url or None,
-        "licence": measurement.licence,
+        "licence": measurement.licence or None,
         "as_of": measurement.as_of.isoformat(),
         "note": measurement.note or None,
     }

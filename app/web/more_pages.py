@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.routing import Route
 
+from app.domain.llms.own_measured import MAX_MEASURED, MEASURED_PARTS
 from app.domain.offers import PricingModel
 from app.web import (
     about_page,
@@ -145,6 +146,15 @@ _LLM: Final = [
 _MEASURED: Final = [
     _single("llm", "A model's id, such as openai/gpt-oss-20b.", schema=_TEXT),
     _single("gpu", "A variant, or a family of them.", schema=_TEXT),
+    {
+        **_single(
+            "measured",
+            f"A measurement of your own of the model that llm names, as {MEASURED_PARTS}; it is not kept.",
+            schema={"type": "array", "items": _TEXT, "maxItems": MAX_MEASURED},
+        ),
+        "style": "form",
+        "explode": True,
+    },
 ]
 _OFFER: Final = [_in_path("offer_id", "The number of an offer, as exports give it."), *PARAMETERS]
 

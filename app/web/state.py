@@ -55,7 +55,7 @@ def is_apart(query_string: str) -> bool:
     return _APART.search(query_string) is not None
 
 
-_HOLDS_OWN: Final = re.compile(r"(?:^|&)(?:quote|own|[^=&]*%)")
+_HOLDS_OWN: Final = re.compile(r"(?:^|&)(?:quote|own|measured|[^=&]*%)")
 """Finds the reader's own figures, those typed into the form too, or what is written with % escapes."""
 
 
@@ -77,7 +77,7 @@ def joined(pairs: Iterable[tuple[str, str]]) -> str:
     )
 
 
-_OWN: Final = frozenset({"quote", "own"})
+_OWN: Final = frozenset({"quote", "own", "measured"})
 
 
 @lru_cache(maxsize=4096)  # nearly all values are names, which come again and again

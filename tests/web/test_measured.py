@@ -200,3 +200,65 @@ def test_each_line_leads_to_its_source_and_its_card(bare: TestClient) -> None:
     assert "/gpus/b200-sxm" in hrefs
     assert "https://github.com/mlcommons/inference_results_v5.1" in hrefs
     assert "5.1-0061" in one.text()
+
+
+# ---------------------------------------------------------------- the reader's own measurement
+
+OWN = "measured=41.5%7Ch200-sxm%7Cfp8%7C%7C1%7C4096%7Cbf16%7CHale"
+"""41.5 tokens/s on one H200, weights in FP8, one stream of 4,096 tokens with a 16-bit cache."""
+
+
+def test_the_reader_s_own_measurement_stands_first_beside_its_bounds(bare: TestClient) -> None:
+    """8,030,261,248 parameters less 525,336,576 of the embedding: 7.505 GB; 4,800 / 7.505 = 639.58."""
+    page = tree(bare, f"/measured?llm=meta-llama/Meta-Llama-3.1-8B&{OWN}")
+    first = page.css_first("section tbody tr")
+    assert first.attributes["id"] == "own-1"
+    shown = [" ".join(cell.text().split()) for cell in first.css("td.n")]
+    assert shown[:5] == ["1", "4,096", "41.500", "639.580", "0.06"]
+    # The cache adds 4,096 x 131,072 B: 8.042 GB a token, 596.89 tokens/s, of which 41.5 are 6.95 %.
+    assert shown[5:7] == ["596.9", "6.95"]
+    assert "Hale" in first.text()
+
+
+def test_it_is_the_same_in_the_twins_and_kept_by_nobody(bare: TestClient) -> None:
+    query = f"llm=meta-llama/Meta-Llama-3.1-8B&{OWN}"
+    line = bare.get(f"/measured.json?{query}").json()["measurements"][0]
+    assert (line["id"], line["kind"], line["value"], line["licence"]) == ("Hale", "own", 41.5, None)
+    assert line["share_of_batch_bound_percent"] == pytest.approx(100 * 41.5 / 596.89, rel=1e-4)
+    (written, *_) = read_csv(get(bare, f"/measured.csv?{query}"))
+    assert (written["id"], written["kind"], written["value"]) == ("Hale", "own", "41.5")
+    for path in ("/measured", "/measured.json", "/measured.csv"):
+        answer = bare.get(f"{path}?{query}")
+        assert answer.headers["cache-control"] == "private, no-store", path
+        assert "etag" not in answer.headers
+        assert "no-store" not in bare.get(path).headers.get("cache-control", "")
+    tidied = bare.get(f"/measured?{query}&measured=&gpu=")
+    assert (tidied.status_code, tidied.headers["cache-control"]) == (303, "private, no-store")
+    assert tidied.headers["location"] == f"/measured?llm=meta-llama/Meta-Llama-3.1-8B&{OWN}"
+
+
+def test_the_page_s_canonical_address_leaves_it_out_and_its_form_keeps_it(bare: TestClient) -> None:
+    page = tree(bare, f"/measured?llm=meta-llama/Meta-Llama-3.1-8B&{OWN}")
+    assert page.css_first('link[rel="canonical"]').attributes["href"] == (
+        "/measured?llm=meta-llama/Meta-Llama-3.1-8B"
+    )
+    kept = [each.attributes["value"] for each in page.css('input[type="hidden"][name="measured"]')]
+    assert kept == ["41.5|h200-sxm|fp8||1|4096|bf16|Hale"]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (OWN, "say of which model it is"),
+        ("llm=openai/gpt-oss-20b&measured=41%7Ch200-sxm", "it has 2 of the parts"),
+        ("llm=openai/gpt-oss-20b&measured=41%7Ch200%7Cfp8", "accelerator: 'h200' is none"),
+        ("llm=openai/gpt-oss-20b" + "&measured=41%7Ch200-sxm%7Cfp8" * 9, "give at most 8"),
+    ],
+)
+def test_a_wrong_measurement_is_refused_with_what_would_be_right(
+    bare: TestClient, query: str, said: str
+) -> None:
+    assert bare.get(f"/measured?{query}").status_code == 422
+    answer = bare.get(f"/measured.json?{query}")
+    assert (answer.status_code, answer.json()["field"]) == (422, "measured")
+    assert said in answer.json()["detail"]
