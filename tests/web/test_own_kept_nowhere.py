@@ -76,6 +76,15 @@ def addresses(marker: str) -> dict[str, int]:
         f"/quote?{urlencode({'back': marker})}": 422,
         f"/offers/-1?{urlencode({**both, 'density': 'compact'})}": 500,
     }
+    measured = {"llm": "openai/gpt-oss-20b", "measured": f"41.5|h100-sxm|mxfp4|1|1|4096|bf16|{marker}"}
+    found |= {
+        f"{path}?{urlencode(measured)}": 200 for path in ("/measured", "/measured.json", "/measured.csv")
+    }
+    found |= {
+        f"/measured?{urlencode({**measured, 'gpu': ''})}": 303,
+        f"/measured?measured={marker}": 422,
+        f"/measured.json?llm={marker}&measured={marker}": 422,
+    }
     return found
 
 
