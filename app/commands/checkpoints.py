@@ -86,6 +86,8 @@ def _print_screened(screened: Iterable[Screened], *, text: str | None, gpus: int
             rows.append((each, values))
         for note in each.facts.notes:
             click.echo(f"{each.name}: {note}", err=True)
+        if each.facts.parameters is None:
+            click.echo(f"{each.name}: parameters are unknown: {each.facts.parameters_why}.", err=True)
     _print_rows(rows, gpus=gpus, shape=shape)
     click.echo(_spent(read), err=True)
     if any(each.facts is None for each in read):

@@ -85,33 +85,42 @@ class Place:
 
 def kind_of(source: str, *, hub: str, schemes: Collection[str]) -> Kind:
     """Return what a source is, without asking anyone; raises QueryError for one that is nothing."""
-    parts = urlsplit(source)
-    if parts.scheme in {"http", "https"}:
-        if parts.username or parts.password:
-            raise QueryError("SOURCE", f"{parts.scheme}://...@{parts.hostname}", "leave the password out")
-        if parts.scheme not in schemes:
-            raise QueryError("SOURCE", source[:200], f"addresses begin with {' or '.join(schemes)}://")
-        if source.startswith(f"{hub}/") and _REPO.fullmatch(unquote(parts.path).strip("/")):
-            return "repository"
-        if not parts.path.endswith(_CHECKPOINT_ENDS):
-            raise QueryError(
-                "SOURCE", source[:200], f"name a file that ends in {', '.join(_CHECKPOINT_ENDS)}"
-            )
-        return "address"
+    if source.startswith(("http://", "https://")):
+        return _kind_of_address(source, hub=hub, schemes=schemes)
     path = Path(source)
-    if path.is_dir():
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except OSError as error:
+        raise _wrong(source, f"give a path that can be looked up ({error.strerror})") from None
+    if is_folder:
         return "folder"
-    if path.is_file():
-        if not path.name.endswith(_CHECKPOINT_ENDS):
-            raise QueryError(
-                "SOURCE", source[:200], f"name a file that ends in {', '.join(_CHECKPOINT_ENDS)}"
-            )
+    if is_file and not path.name.endswith(_CHECKPOINT_ENDS):
+        raise _wrong(source, f"name a file that ends in {', '.join(_CHECKPOINT_ENDS)}")
+    if is_file:
         return "file"
     if _REPO.fullmatch(source) and not source.endswith(_CHECKPOINT_ENDS):
         return "repository"
-    raise QueryError(
-        "SOURCE", source[:200], "give a file or folder that is here, an https address, or ORG/NAME of the Hub"
-    )
+    raise _wrong(source, "give a file or folder that is here, an https address, or ORG/NAME of the Hub")
+
+
+def _kind_of_address(source: str, *, hub: str, schemes: Collection[str]) -> Kind:
+    try:
+        parts = urlsplit(source)
+    except ValueError:
+        raise _wrong(source, "give an address that can be read") from None
+    if parts.username or parts.password:
+        raise _wrong(f"{parts.scheme}://...@{parts.hostname}", "leave the password out")
+    if parts.scheme not in schemes:
+        raise _wrong(source, f"addresses begin with {' or '.join(schemes)}://")
+    if source.startswith(f"{hub}/") and _REPO.fullmatch(unquote(parts.path).strip("/")):
+        return "repository"
+    if not parts.path.endswith(_CHECKPOINT_ENDS):
+        raise _wrong(source, f"name a file that ends in {', '.join(_CHECKPOINT_ENDS)}")
+    return "address"
+
+
+def _wrong(source: str, expected: str) -> QueryError:
+    return QueryError("SOURCE", source[:200], expected)
 
 
 def place_of(source: str, reach: Reach, *, hub: str = HUB) -> Place:
@@ -228,7 +237,7 @@ def _folder(folder: Path, budget: Budget) -> Place:
     names = sorted(itertools.islice(every, MOST_LISTED + 1))
     if len(names) > MOST_LISTED:
         raise QueryError("SOURCE", str(folder), f"give a folder of at most {MOST_LISTED} files")
-    return _here(folder, folder.name, files=tuple(names), budget=budget)
+    return _here(folder, folder.resolve().name, files=tuple(names), budget=budget)
 
 
 def _beside(path: Path, budget: Budget) -> Place:

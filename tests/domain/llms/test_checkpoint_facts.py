@@ -212,7 +212,33 @@ def test_bytes_without_scales_are_not_taken_for_pairs_nor_for_values() -> None:
 
 
 def test_tables_of_indices_are_no_parameters() -> None:
-    assert facts([("position_ids", "I64", (1, 512)), ("a.weight", "BF16", (2, 2))]).parameters == 4
+    tables: list[Spec] = [("position_ids", "I64", (1, 512)), ("layers.0.ffn.gate.tid2eid", "I32", (9, 6))]
+    assert facts([*tables, ("a.weight", "BF16", (2, 2))]).parameters == 4
+
+
+def test_integers_under_a_name_that_is_not_known_may_hold_anything() -> None:
+    """ExLlama's third format keeps its weights in a trellis of 16 bits, of which no scale tells the width."""
+    found = facts([("a.trellis", "I32", (4, 4, 48)), ("a.suh", "F16", (64,))])
+    assert (found.parameters, packed(found)) == (None, [("I32", 3072, None)])
+    assert (
+        facts([("a.trellis", "I32", (4, 4, 48))], config={"quantization_config": {"bits": 4}}).parameters
+        is None
+    )
+
+
+def test_stacked_experts_without_a_suffix_are_unpacked_by_their_scales() -> None:
+    name = "model.layers.0.mlp.experts.gate_up_proj"
+    found = facts([(name, "U8", (4, 32, 16)), (f"{name}_weight_scale", "F8_E4M3", (4, 32, 2))])
+    assert (found.parameters, found.experts_per_layer) == (4 * 32 * 32, (4,))
+
+
+def test_mlx_keeps_scales_and_biases_beside_its_values() -> None:
+    tensors: list[Spec] = [
+        ("a.weight", "I32", (8, 8)),
+        ("a.scales", "F16", (8, 1)),
+        ("a.biases", "F16", (8, 1)),
+    ]
+    assert facts(tensors, config={"quantization": {"bits": 4, "group_size": 64}}).parameters == 8 * 64
 
 
 def test_experts_of_a_gguf_stand_last_in_the_shape() -> None:

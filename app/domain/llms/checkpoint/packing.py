@@ -17,27 +17,29 @@ Role = Literal["values", "packed", "beside"]
 _BESIDE: Final = re.compile(
     r"(^|[._])(weight_scale(_2|_inv)?|weight_global_scale|input(_global)?_scale(_inv)?|output_scale|scale_inv"
     r"|[qkv]_scale|kv_scale|prob_output_scale|(weight|input)_zero_point|weight_shape|weight_g_idx|scales|qzeros"
-    r"|g_idx|absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+)$"
+    r"|g_idx|absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+|biases)$"
+)
+_INDICES: Final = re.compile(
+    r"(^|\.)(position_ids|token_type_ids|tid2eid|relative_position_index|num_batches_tracked)$"
 )
 _SCALE_OF: Final = re.compile(r"(\.weight_scale|_weight_scale|\.scales|_scales|\.scale|\.weight\.absmax)$")
 _NF4: Final = re.compile(r"\.weight\.quant_state\.bitsandbytes__(nf4|fp4)$")
 _VALUES_OF: Final = re.compile(r"(\.weight_packed|\.qweight|\.weight|_blocks)$")
 _ALWAYS_PACKED: Final = re.compile(r"(\.weight_packed|\.qweight|_blocks)$")
-_MAY_BE_PACKED: Final = frozenset(("U8", "I8", "I32", "U32"))
-_INTEGERS: Final = frozenset(("BOOL", "I16", "U16", "I32", "U32", "I64", "U64"))
 _VALUES_PER_SCALE: Final = {"F8_E4M3": 16, "F8_E8M0": 32, "U8": 32}
-_BITS: Final = {"U8": 8, "I8": 8, "I32": 32, "U32": 32}
+_INTEGER_BITS: Final = {"U8": 8, "I8": 8, "I16": 16, "U16": 16, "I32": 32, "U32": 32, "I64": 64, "U64": 64}
 PAIR_MARK: Final = "bitsandbytes"
 """Stands for the type of a scale where a tensor's name says that the values are pairs."""
 
 
 def role_of(name: str, dtype: str) -> Role:
-    """Return what a tensor is, by its name and stored type; `packed` is one that may be."""
-    if dtype == "F8_E8M0" or _BESIDE.search(name):
+    """Return what a tensor is, by its name and stored type; `packed` is one that may be.
+
+    Weights are integers only where they are packed or scaled, so under an unknown name they may be anything.
+    """
+    if dtype in {"F8_E8M0", "BOOL"} or _BESIDE.search(name) or _INDICES.search(name):
         return "beside"
-    if dtype in _MAY_BE_PACKED and _VALUES_OF.search(name):
-        return "packed"
-    return "beside" if dtype in _INTEGERS else "values"
+    return "packed" if dtype in _INTEGER_BITS else "values"
 
 
 def module_of(name: str) -> str:
@@ -77,7 +79,9 @@ class Packable:
         for count in (1, 2):
             if per_scale and self.elements * count == self.scale_elements * per_scale:
                 return count
-        width = _BITS[self.dtype]
+        if not _VALUES_OF.search(self.name):
+            return None
+        width = _INTEGER_BITS[self.dtype]
         if bits is not None and 0 < bits <= width and width % bits == 0:
             return width // bits
         is_plain = self.dtype == "I8" and not _ALWAYS_PACKED.search(self.name)

@@ -42,7 +42,6 @@ _UNITS: Final = {
     **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)},
     **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)},
 }
-_WORDS: Final = ("and", "or", "not", "in", "true", "false", "none")
 _SIGNS: Final[dict[str, Callable[[Decimal, Decimal], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -150,8 +149,9 @@ def _compared(where: Comparison, facts: Mapping[str, Value]) -> bool | None:
 
 
 def _decimal(value: Value) -> Decimal:
-    assert isinstance(value, (int, Decimal))  # noqa: S101 - `parse` compares only numbers by size
-    return Decimal(value)
+    if isinstance(value, (int, Decimal)):
+        return Decimal(value)
+    raise TypeError(f"{value!r} is no number, and `parse` compares only numbers by size")
 
 
 def _value(operand: Fact | Literally, facts: Mapping[str, Value]) -> Value:
