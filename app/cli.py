@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app import __version__
-from app.commands import checkpoints, dumping, importing, keeping, llms, reviewing, scraping
+from app.commands import checkpoints, dumping, importing, keeping, llm_cost, llms, reviewing, scraping
 from app.commands.shared import (
     REFUSED_EXIT,
     Refusal,
@@ -253,4 +253,5 @@ main.add_command(keeping.snapshot)
 main.add_command(keeping.verify)
 main.add_command(dumping.dump)
 main.add_command(checkpoints.checkpoint)
+llms.llm.add_command(llm_cost.cost)
 main.add_command(llms.llm)

@@ -46,15 +46,8 @@ def llm() -> None:
 @click.pass_obj
 def show(settings: Settings, /, what: str, beside: Path | None, shape: str) -> None:
     """Show a known model, or the one a config.json describes: what its parts are and when they are read."""
-    known = _known(settings)
-    if what in known:
-        profile, about = known[what].profile, _about(known[what])
-    elif _is_file(Path(what)):
-        profile, about = _profile(Path(what), beside), {"config_source": what}
-    else:
-        raise click.UsageError(
-            f"ID|CONFIG.JSON: '{what}' is neither a known model nor a file: use {_near(what, known)}"
-        )
+    llm_id, profile = subject_profile(settings, what, beside=beside)
+    about = _about(_known(settings)[llm_id]) if llm_id else {"config_source": what}
     if shape == "json":
         click.echo(
             json.dumps({**about, **_figures(profile), **asdict(profile)}, ensure_ascii=False, indent=2)
@@ -101,6 +94,18 @@ def add(
     path = settings.home / LLMS_FILE
     _append(path, made)
     click.echo(f"{llm_id} ({made.profile.family}, {made.profile.params_text:,} parameters) is now in {path}.")
+
+
+def subject_profile(settings: Settings, what: str, *, beside: Path | None) -> tuple[str, LlmProfile]:
+    """Return the id and the profile of a known model, or an empty id and what a config.json describes."""
+    known = _known(settings)
+    if what in known:
+        return what, known[what].profile
+    if _is_file(Path(what)):
+        return "", _profile(Path(what), beside)
+    raise click.UsageError(
+        f"ID|CONFIG.JSON: '{what}' is neither a known model nor a file: use {_near(what, known)}"
+    )
 
 
 def _near(what: str, known: Mapping[str, Llm]) -> str:
