@@ -88,14 +88,6 @@ class Group:
     lines: tuple[Line, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chapter:
-    """One step of the worked case: its heading and its figures."""
-
-    key: str
-    figures: tuple[Figure, ...]
-
-
 @cache
 def all_lines() -> tuple[Line, ...]:
     """Return every measurement beside its bounds, once per process."""
