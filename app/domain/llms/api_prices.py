@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from app.domain.cells import Cells
 
-AGGREGATOR: Final = "litellm"
 SOURCE: Final = "PyPI litellm 1.110.2, bundled price map"
 LICENCE: Final = "MIT"
 CAUTION: Final = (
