@@ -1,0 +1,154 @@
+"""A decode batch over time: requests join and end, the flags stay, and a verdict says what holds it where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from app.domain.serving.reading import InputError
+from app.domain.serving.sampler import (
+    Flags,
+    Reason,
+    Sampling,
+    Server,
+    fields_of,
+    flags_of,
+    path_of,
+    reasons_of,
+    sampling_of,
+)
+from app.domain.serving.sampler_rules import FIELDS, RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from app.domain.serving.sampler_rules import Endpoint, Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """The running batch: who is in it, and its flags, which are None while it is empty."""
+
+    requests: tuple[Sampling, ...] = ()
+    flags: Flags | None = None
+
+    def join(self, others: Sequence[Sampling]) -> Running:
+        """Return the batch after requests joined it."""
+        theirs = flags_of(others)
+        return Running(
+            requests=(*self.requests, *others),
+            flags=self.flags.joined(theirs) if self.flags else theirs,
+        )
+
+    def end(self, names: Iterable[str]) -> Running:
+        """Return the batch after requests of these names ended: the flags stay until none is left."""
+        gone = frozenset(names)
+        left = tuple(one for one in self.requests if one.name not in gone)
+        return Running(requests=left, flags=self.flags) if left else Running()
+
+    def path(self, *, deterministic: bool) -> Path | None:
+        """Return the path of the next step, None while the batch is empty."""
+        return path_of(self.flags, deterministic=deterministic) if self.flags else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The path of a batch, why it is not the fast one, and what else a reader should know.
+
+    `path` is None when all of it has ended. `kept_by_ended` says that no running request asks for the path:
+    one that has ended does.
+    """
+
+    path: Path | None
+    requests: tuple[Sampling, ...]
+    reasons: tuple[Reason, ...]
+    kept_by_ended: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether it is the path that version 0.5.20 made faster."""
+        return self.path == "gumbel"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many requests each field took off the fast path, in the order of `FIELDS`."""
+        return {name: count for name in FIELDS if (count := sum(one.field == name for one in self.reasons))}
+
+
+def judge(
+    bodies: Sequence[tuple[str, Mapping[str, Any]]],
+    server: Server,
+    *,
+    endpoint: Endpoint,
+    ended: Sequence[int] = (),
+) -> Verdict:
+    """Return the path of a batch of request bodies, each with its name.
+
+    `ended` counts requests from 1 that are over while the others run on.
+
+    Raises:
+        InputError: there is no request, a field has no value that the server takes, or `ended` names none.
+    """
+    requests = [
+        sampling_of(fields, server, endpoint=endpoint, name=_name(name, at, of=len(parts)))
+        for name, body in bodies
+        for parts in [fields_of(body, endpoint=endpoint, name=name)]
+        for at, fields in enumerate(parts, start=1)
+    ]
+    if not requests:
+        raise InputError("requests", "none", "a batch needs at least one")
+    running = Running().join(requests).end(_named(requests, ended))
+    path = running.path(deterministic=server.deterministic)
+    alone = (
+        path_of(flags_of(running.requests), deterministic=server.deterministic) if running.requests else path
+    )
+    why = [reason for one in requests for reason in reasons_of(one)] if path == "filtered" else []
+    return Verdict(
+        path=path,
+        requests=running.requests,
+        reasons=tuple(why),
+        kept_by_ended=path != alone,
+        notes=tuple(_notes(server, bodies, endpoint=endpoint)),
+    )
+
+
+def _name(name: str, at: int, *, of: int) -> str:
+    return name if of == 1 else f"{name}, prompt {at}"
+
+
+def _named(requests: Sequence[Sampling], ended: Sequence[int]) -> list[str]:
+    for number in ended:
+        if not 1 <= number <= len(requests):
+            raise InputError("ended", str(number), f"give the number of a request, 1 to {len(requests)}")
+    return [requests[number - 1].name for number in ended]
+
+
+def _notes(
+    server: Server, bodies: Sequence[tuple[str, Mapping[str, Any]]], *, endpoint: Endpoint
+) -> Iterable[str]:
+    rule = RULES.endpoints[endpoint]
+    is_read = server.sampling_defaults == "model" and bool(rule.from_model)
+    config, preferred = server.generation_config or {}, server.preferred or {}
+    inert = [name for name in FIELDS if name in preferred and name not in rule.left_open]
+    if inert:
+        yield (
+            f"The preferred {', '.join(inert)} change nothing: {rule.route} fills what a request leaves out "
+            "before they are merged (sgl-project/sglang issue 39096)."
+        )
+    unsettled = [name for name in rule.unsettled if name in preferred or (is_read and name in config)]
+    if unsettled:
+        yield (
+            f"Whether {rule.route} takes {' and '.join(unsettled)} from the server is not settled for "
+            f"{RULES.version}: look at the start of its log, or state them in the request."
+        )
+    if config and not is_read:
+        whose = f"{rule.route} does" if not rule.from_model else "OpenAI's sampling defaults do"
+        yield f"{whose} not read generation_config.json."
+    if endpoint == "generate" and any(_outside(body) for _, body in bodies):
+        yield "/generate reads sampling_params alone; fields beside it were left out."
+
+
+def _outside(body: Mapping[str, Any]) -> bool:
+    has_prompt = any(key in body for key in ("text", "input_ids", "input_embeds", "sampling_params"))
+    return has_prompt and any(body.get(name) is not None for name in FIELDS)

@@ -1,0 +1,120 @@
+"""How SGLang 0.5.20 chooses the path that draws a decode batch's next tokens, as one table of rules.
+
+The merge of request, model and defaults, the flags and the paths are as a published check of the source of
+v0.5.20 (commit 94602c9c) states them, 2026-10-26. The ranges, the default temperature of /v1/responses and
+what preferred parameters reach are from sampling_params.py, protocol.py and tokenizer_manager.py of the
+project's repository and from its issue 39096. Another version needs its own table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Endpoint = Literal["chat", "responses", "completions", "generate"]
+Path = Literal["greedy", "gumbel", "deterministic", "filtered"]
+Field = Literal["temperature", "top_k", "top_p", "min_p"]
+SamplingDefaults = Literal["model", "openai"]
+
+FIELDS: Final[tuple[Field, ...]] = ("temperature", "top_k", "top_p", "min_p")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointRule:
+    """What one endpoint takes from where, the request always first.
+
+    `from_model` are the fields it takes from generation_config.json while the server's sampling defaults are
+    the model's. `left_open` are those it passes on only when a request has them, so that the server's
+    preferred parameters can fill them. `defaults` fills the rest. Of `unsettled` fields the sources do not
+    agree whether the model's file or preferred parameters reach them in this version.
+    """
+
+    route: str
+    from_model: tuple[Field, ...]
+    left_open: tuple[Field, ...]
+    unsettled: tuple[Field, ...] = ()
+    defaults: Mapping[Field, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The table: all that the choice of a path depends on, and the version it was read from.
+
+    A temperature from 0 to below `greedy_below` becomes `greedy_top_k`; a top_k of `no_top_k` becomes
+    `top_k_all`. Beyond `ranges` the server answers with an error. `paths` says what each path is.
+    """
+
+    version: str
+    commit: str
+    greedy_below: float
+    greedy_top_k: int
+    no_top_k: int
+    top_k_all: int
+    no_top_p: float
+    no_min_p: float
+    ranges: Mapping[Field, str]
+    endpoints: Mapping[Endpoint, EndpointRule]
+    paths: Mapping[Path, str]
+    drains: str
+
+
+_NEUTRAL: Final[Mapping[Field, float]] = MappingProxyType(
+    {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0}
+)
+
+RULES: Final = Rules(
+    version="SGLang 0.5.20",
+    commit="94602c9c",
+    greedy_below=1e-6,
+    greedy_top_k=1,
+    no_top_k=-1,
+    top_k_all=2**30,
+    no_top_p=1.0,
+    no_min_p=0.0,
+    ranges=MappingProxyType(
+        {
+            "temperature": "give a finite number of 0 or more",
+            "top_k": "give -1 for none, or a whole number from 1 to 2147483647",
+            "top_p": "give a number above 0 and up to 1",
+            "min_p": "give a number from 0 to 1",
+        }
+    ),
+    endpoints=MappingProxyType(
+        {
+            "chat": EndpointRule(
+                route="/v1/chat/completions",
+                from_model=FIELDS,
+                # Preferred parameters never reach the four: issue 39096 of the project, open on 2026-09-12.
+                left_open=(),
+                defaults=_NEUTRAL,
+            ),
+            "responses": EndpointRule(
+                route="/v1/responses",
+                from_model=("temperature", "top_p"),
+                left_open=("top_k", "min_p"),
+                unsettled=("top_k", "min_p"),
+                defaults=MappingProxyType({**_NEUTRAL, "temperature": 0.7}),
+            ),
+            "completions": EndpointRule(
+                route="/v1/completions", from_model=(), left_open=(), defaults=_NEUTRAL
+            ),
+            "generate": EndpointRule(route="/generate", from_model=(), left_open=FIELDS, defaults=_NEUTRAL),
+        }
+    ),
+    paths=MappingProxyType(
+        {
+            "greedy": "every request takes the likeliest token; nothing is drawn",
+            "gumbel": "the fast path: every request draws by temperature alone (Gumbel-max)",
+            "deterministic": "no request filters, and the server's deterministic mode draws with seeds",
+            "filtered": "a request filters by top_k, top_p or min_p, so all of the batch takes the slow path",
+        }
+    ),
+    drains=(
+        "The flag stays when the request that set it ends: the running batch is on this path until it has "
+        "drained and a new one starts."
+    ),
+)
