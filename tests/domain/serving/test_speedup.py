@@ -1,0 +1,124 @@
+"""What a claim implies, by hand; and which printed figures follow from their neighbours."""
+
+from decimal import Decimal
+
+import pytest
+
+from app.domain.serving.reading import InputError
+from app.domain.serving.speedup import Form, about, follows, implied, short
+
+
+def test_75_percent_from_0_109_ms_saved_is_a_step_of_0_254_ms() -> None:
+    """0.109 x 1.75 / 0.75 = 0.25433; 1000 / 0.25433 = 3931.8; 0.109 / 0.75 = 0.14533."""
+    found = implied(saved_ms=Decimal("0.109"), gain_percent=Decimal(75))
+    assert round(found.old_step_ms, 5) == Decimal("0.25433")
+    assert round(found.new_step_ms, 5) == Decimal("0.14533")
+    assert round(found.old_tokens_per_s, 1) == Decimal("3931.8")
+    assert found.sentence == (
+        "+75 % from 0.109 ms saved means a 0.254 ms step, about 3,900 tokens/s on one stream, "
+        "and a 0.145 ms step after, about 6,900."
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "old", "new"),
+    [
+        ({"saved_ms": "5", "old_step_ms": "20"}, "20", "15"),
+        ({"saved_ms": "5", "new_step_ms": "15"}, "20", "15"),
+        ({"gain_percent": "25", "old_step_ms": "20"}, "20", "16"),
+        ({"gain_percent": "25", "new_step_ms": "16"}, "20", "16"),
+        ({"old_step_ms": "20", "new_step_ms": "16"}, "20", "16"),
+        ({"saved_ms": "4", "gain_percent": "25"}, "20", "16"),
+        ({"saved_ms": "-5", "gain_percent": "-20"}, "20", "25"),
+    ],
+)
+def test_any_two_give_the_other_two(given: dict[str, str], old: str, new: str) -> None:
+    found = implied(**{name: Decimal(text) for name, text in given.items()})
+    assert (found.old_step_ms, found.new_step_ms) == (Decimal(old), Decimal(new))
+
+
+def test_the_same_saving_is_little_of_a_longer_step_and_batches_count_their_streams() -> None:
+    found = implied(saved_ms=Decimal("0.109"), old_step_ms=Decimal(20), streams=32)
+    assert round(found.gain_percent, 3) == Decimal("0.548")
+    assert found.old_tokens_per_s == 1600
+    assert "on 32 streams" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"saved_ms": "1"},
+        {"saved_ms": "1", "gain_percent": "75", "old_step_ms": "3"},
+        {"saved_ms": "20", "old_step_ms": "20"},
+        {"saved_ms": "-20", "new_step_ms": "20"},
+        {"saved_ms": "1", "gain_percent": "-75"},
+        {"saved_ms": "1", "gain_percent": "0"},
+        {"gain_percent": "-100", "old_step_ms": "20"},
+        {"old_step_ms": "0", "new_step_ms": "1"},
+        {"old_step_ms": "-1", "new_step_ms": "1"},
+        {"old_step_ms": "NaN", "new_step_ms": "1"},
+        {"old_step_ms": "Infinity", "new_step_ms": "1"},
+        {"old_step_ms": "1E+99999", "new_step_ms": "1"},
+    ],
+)
+def test_claims_that_imply_no_step(given: dict[str, str]) -> None:
+    with pytest.raises(InputError):
+        implied(**{name: Decimal(text) for name, text in given.items()})
+
+
+def test_no_streams() -> None:
+    with pytest.raises(InputError, match="streams"):
+        implied(saved_ms=Decimal(1), gain_percent=Decimal(1), streams=0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stated", "form", "agrees"),
+    [
+        ("613", "972", "46.8", "percent", False),
+        ("613", "972", "58.6", "percent", True),
+        ("613", "984", "60.5", "percent", True),
+        ("1.23", "4.65", "4.8", "times", False),
+        ("1.23", "4.65", "3.78", "times", True),
+        ("1.23", "4.65", "3.8", "times", True),
+        ("600", "300", "-50", "percent", True),
+        ("2048", "64", "3.1", "share", True),
+        ("648858", "665573", "16715", "difference", True),
+        ("648858", "665573", "16717", "difference", False),
+        # 0.1 may be anything from 0.05 to 0.15, so 24.1 over it is 160 to 483 times.
+        ("0.1", "24.1", "240", "times", True),
+        ("0.1", "24.1", "500", "times", False),
+        ("0.10", "24.1", "300", "times", False),
+    ],
+)
+def test_what_follows_from_rounded_numbers(
+    before: str, after: str, stated: str, form: Form, *, agrees: bool
+) -> None:
+    found = follows(Decimal(before), Decimal(after), stated=Decimal(stated), form=form)
+    assert found.agrees is agrees
+    assert found.sentence.endswith("follows from them." if agrees else "inconsistent.")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stated"),
+    [("0", "1", "1"), ("-1", "1", "1"), ("1", "NaN", "1"), ("1", "1", "Infinity"), ("0.0", "1", "1")],
+)
+def test_numbers_from_which_nothing_follows(before: str, after: str, stated: str) -> None:
+    with pytest.raises(InputError):
+        follows(Decimal(before), Decimal(after), stated=Decimal(stated), form="times")
+
+
+def test_rounding_for_people() -> None:
+    assert [about(Decimal(text)) for text in ("3931.8", "48", "0.0547", "996", "0")] == [
+        "3,900",
+        "48",
+        "0.055",
+        "1,000",
+        "0",
+    ]
+    assert [short(Decimal(text)) for text in ("0.25433", "1234.5", "19.891", "20")] == [
+        "0.254",
+        "1,234",
+        "19.9",
+        "20",
+    ]

@@ -1,0 +1,124 @@
+"""Two sets of timings to a verdict, and each trap sprung by what it is named for."""
+
+from decimal import Decimal
+
+import pytest
+
+from app.domain.serving.reading import InputError
+from app.domain.serving.timings import Comparison, Outcome, Unit, compared, summarised
+from app.domain.serving.traps import Evidence, ignoring_line, most_requests
+
+STEADY = "100 101 99 100"
+
+
+def sets(before: str, after: str, *, unit: Unit = "tokens/s", **known: object) -> Comparison:
+    one, other = ([Decimal(text) for text in texts.split()] for texts in (before, after))
+    return compared(one, other, unit=unit, evidence=Evidence(**known))  # type: ignore[arg-type]  # by name
+
+
+def codes(found: Comparison) -> list[str]:
+    return [trap.code for trap in found.traps]
+
+
+def test_median_and_quartiles_by_hand() -> None:
+    """Of 1 2 3 4 5 6 7 8: median 4.5; inclusive quartiles lie at places 1.75 and 5.25 from 0: 2.75, 6.25."""
+    found = summarised([Decimal(text) for text in "81726354"], "x")
+    assert (found.median, found.low_quartile, found.high_quartile) == (
+        Decimal("4.5"),
+        Decimal("2.75"),
+        Decimal("6.25"),
+    )
+    assert round(found.spread_percent, 4) == Decimal("77.7778")
+
+
+def test_identical_runs_are_the_same_configuration() -> None:
+    found = sets(STEADY, STEADY)
+    assert (found.outcome, found.traps) == ("same", ())
+    assert found.sentence.startswith("These look like the same configuration: value for value")
+    assert (found.change_percent, found.overlap_percent) == (0, 100)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outcome"),
+    [
+        (STEADY, "100 102 99 101", "same"),
+        (STEADY, "150 151 152 150", "different"),
+        ("100 100 100 104", "103 103 103 103", "undecided"),
+        ("100 102 104 106", "105 108 109 110", "undecided"),
+        ("100 102 104 106", "103 104 105 107", "same"),
+    ],
+)
+def test_verdicts(before: str, after: str, outcome: Outcome) -> None:
+    assert sets(before, after).outcome == outcome
+
+
+def test_how_much_faster_depends_on_the_unit() -> None:
+    assert round(sets(STEADY, "150 150 151 150").speedup_percent, 1) == 50
+    assert round(sets("150 150 151 150", STEADY, unit="ms").speedup_percent, 1) == 50
+    assert round(sets("150 150 151 150", STEADY, unit="ms").change_percent, 1) == Decimal("-33.3")
+
+
+def test_overlap_of_ranges() -> None:
+    """100 to 106 and 104 to 110 share 2 of 10."""
+    assert sets("100 102 104 106", "104 106 108 110").overlap_percent == 20
+    assert sets(STEADY, "150 151 152 150").overlap_percent == 0
+
+
+def test_too_few_repetitions_forbid_a_finding_but_not_that_they_look_alike() -> None:
+    found = sets("100 100 100", "150 150 150 150")
+    assert (found.outcome, codes(found)) == ("refused", ["too_few_repetitions"])
+    assert found.sentence == "No finding: too_few_repetitions."
+    assert sets("100", "100").outcome == "same"
+
+
+def test_a_wide_spread_forbids_a_near_finding_only() -> None:
+    """An article's 13 to 17 on a mean of 145: these lie about 12 % apart in their middle half."""
+    wide = "128 139 151 162"
+    assert codes(sets(wide, "163 164 165 166")) == ["spread_too_wide"]
+    assert sets(wide, "163 164 165 166").outcome == "refused"
+    assert codes(sets(wide, "400 401 402 403")) == []
+
+
+def test_a_first_value_far_off_is_a_warm_up() -> None:
+    slow = "6.5 145 146 144 145"
+    assert codes(sets(slow, "170 171 170 172 171")) == ["warm_up_included"]
+    assert codes(sets("90 10 10 11 10", "5 5 5 5 5", unit="ms")) == ["warm_up_included"]
+    assert codes(sets("145 146 6.5 144 145", "170 171 170 172 171")) == []
+    assert codes(sets("200 145 146 144 145", "170 171 170 172 171")) == []
+
+
+def test_the_same_number_under_every_condition_is_suspect() -> None:
+    found = sets("35 35 35 35", "35 35 35 35")
+    assert (found.outcome, codes(found)) == ("same", ["identical_under_every_condition"])
+    assert codes(sets("35 35 35 35", "36 36 36 36")) == []
+
+
+VLLM_LOG = """INFO 11-01 10:00:00 Engine 000: Avg prompt throughput: 0.0 tokens/s, Running: 8 reqs, Waiting: 0
+INFO 11-01 10:00:10 Engine 000: Running: 32 reqs, Waiting: 21 reqs, GPU KV cache usage: 3.1%
+WARNING 11-01 09:59:00 mamba_cache_mode='all' is not supported here, falling back to 'align'
+"""
+SGLANG_LOG = "[2026-11-01 10:00:00] Decode batch. #running-req: 12, #token: 4096, #queue-req: 3\n"
+
+
+def test_foreign_load_is_what_the_log_shows_beyond_what_was_sent() -> None:
+    assert (most_requests(VLLM_LOG), most_requests(SGLANG_LOG), most_requests("nothing")) == (53, 15, None)
+    faster = "150 151 152 150"
+    assert codes(sets(STEADY, faster, sent=32, log=VLLM_LOG)) == ["foreign_load"]
+    assert codes(sets(STEADY, faster, sent=53, log=VLLM_LOG)) == []
+    assert codes(sets(STEADY, faster, log=VLLM_LOG)) == []
+    assert codes(sets(STEADY, faster, foreign_requests=3)) == ["foreign_load"]
+
+
+def test_a_flag_that_fell_back_is_found_however_it_is_spelled() -> None:
+    found = sets(STEADY, "150 151 152 150", log=VLLM_LOG, flags=("--mamba-cache-mode", "--max-num-seqs"))
+    assert (found.outcome, codes(found)) == ("refused", ["flag_ignored"])
+    assert "falling back to 'align'" in found.traps[0].sentence
+    assert ignoring_line('"gdn_prefill_backend": FlashInfer ignored', "gdn-prefill-backend") is not None
+    assert ignoring_line("mamba_cache_mode=all is in effect", "--mamba-cache-mode") is None
+    assert ignoring_line("something ignored", "--") is None
+
+
+@pytest.mark.parametrize("values", ["", "0 1 2 3", "-1 1 2 3"])
+def test_timings_are_above_zero(values: str) -> None:
+    with pytest.raises(InputError, match="above 0"):
+        sets(values, STEADY)
