@@ -310,7 +310,7 @@ def test_the_evidence_of_a_quote_says_that_it_is_yours(client: TestClient) -> No
     assert said(html) == {
         "": "Your own figure",
         "Name": "Hale",
-        "Price": "$2.1 for one GPU for one hour, as you wrote it",
+        "Price": "$2.10 for one GPU for one hour, as you wrote it",
         "Terms": "reserved, 365 days, instance, 8 GPUs an instance, at least 8 GPUs",
         "From": "the link: it is nowhere stored, and nobody has checked it. Take it away",
     }
