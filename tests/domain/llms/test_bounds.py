@@ -152,6 +152,8 @@ def test_a_batch_that_takes_both_as_long_waits_on_memory(tflops: str, batch: int
     """A byte at 1 TB/s takes 1 ps and two operations: as long at half the TFLOP/s, so at 1, 3 or 2.5."""
     byte = load(shape(None, parts=(Part(name="attention", params=3, read="always"),)))
     assert compute_bound_from_batch(byte, peaks("1", tflops), context=0) == batch
+    tie = decode(decode_bound(byte, peaks("1", "2"), batch=1, context=0))
+    assert (tie.memory_s, tie.bound_by) == (tie.compute_s, "memory")
 
 
 def test_with_a_long_context_no_batch_is_compute_bound() -> None:

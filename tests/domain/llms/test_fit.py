@@ -23,7 +23,7 @@ from app.domain.llms.parallel import Spread, weights_per_gpu_bytes
 from app.domain.llms.profile import LlmProfile
 from app.domain.llms.unknown import Unknown
 from app.domain.llms.weights import Weights
-from tests.domain.llms.shapes import DEEPSEEK_V3, LLAMA_70B, full, load, windowed
+from tests.domain.llms.shapes import DEEPSEEK_V3, LLAMA_70B, full, load, shape, windowed
 
 VLLM = ENGINES["vllm"]
 GIB = 2**30
@@ -99,6 +99,22 @@ def test_weights_that_do_not_fit_alone_say_so() -> None:
         "and the cache of 1 request of 4,096 tokens takes another 0.34 GB"
     )
     assert found.missing_bytes == Decimal(51953706496) + 4096 * 163_840 // 2
+
+
+def test_up_to_32_cards_are_tried_in_powers_of_two() -> None:
+    """671 GB of weights, a whole latent on each and 3 GB beside: 24 GB cards would need 64."""
+    found = fewest_gpus(load(DEEPSEEK_V3), memory(24), engine=VLLM, demand=Demand(batch=1, context=8192))
+    assert isinstance(found, TooBig)
+    assert found.gpus == 32
+
+
+def test_requests_that_keep_nothing_all_fit_beside_weights_that_just_do() -> None:
+    """85 GB at 0.9 are 76.5, which is 73.5 of weights and 3 beside them to the byte."""
+    bare = load(shape(None, parts=()))
+    whole = replace(bare, weights=replace(bare.weights, always_bytes=Decimal(735 * 10**8)))
+    found = fit(whole, memory(85), engine=VLLM, demand=Demand(batch=7, context=4096))
+    assert isinstance(found, Fits)
+    assert (found.budget.pool_bytes, found.max_concurrency, found.longest_context) == (0, 7, None)
 
 
 def test_no_count_of_cards_is_no_answer() -> None:

@@ -126,6 +126,7 @@ def test_compressed_entries_and_the_window_beside_them() -> None:
     assert kv.step_bytes(8192) == (
         2048 * 21 * 147 + 8192 * 21 * 33 + 8192 * Decimal("6.75") * 20 + 41 * 584 * 128
     )
+    assert kv.sequence_bytes(4096, spread=Spread(gpus=8)) == kv.sequence_bytes(4096)
     assert "not checked" in kv.notes[0]
 
 

@@ -38,6 +38,10 @@ def test_drafting_takes_its_share(share: str, speedup: str) -> None:
     assert round(dense_speedup(drafted(4, "3.02", share=share)), 4) == Decimal(speedup)
 
 
+def test_a_draft_costs_nothing_unless_somebody_says_so() -> None:
+    assert dense_speedup(Draft(depth=3, tokens_per_pass=Decimal("2.49"))) == Decimal("2.49")
+
+
 def test_experts_of_one_pass_differ() -> None:
     """Four tokens go to 30.5 of 256 experts, 3.82 times eight: 2.49 tokens a pass are 0.65 of the speed."""
     speedup = routed_speedup(drafted(3, "2.49"), experts=256, experts_per_token=8)
