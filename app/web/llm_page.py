@@ -9,7 +9,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
 from app.domain.llms.api_prices import CAUTION, SOURCE
+from app.domain.llms.cost_query import cost_pairs, published_format
 from app.domain.llms.facts import load_llms
+from app.domain.llms.formats import FORMATS
 from app.domain.query import DEFAULT_PER_PAGE
 from app.web import llm_charts, llm_exports, llm_words, words
 from app.web.answers import Answer, etag, not_modified, respond, respond_privately
@@ -19,9 +21,10 @@ from app.web.llm_measured import measured_lines
 from app.web.llm_subjects import subject_of
 from app.web.llm_view import cost_link, form_of, headings, notices, offer_line, presets, verdicts
 from app.web.llm_working import worked
+from app.web.own_figures import figures_of
 from app.web.pages import MAX_ID_DIGITS, find_board, wants_part
 from app.web.render import environment, title
-from app.web.state import link, query_text, read_pairs
+from app.web.state import joined, link, query_text, read_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from app.web.llm_measured import MeasuredLine
     from app.web.llm_view import Form, Heading, OfferLine, Subject
     from app.web.llm_working import Worked
+    from app.web.own_figures import OwnFigure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +54,15 @@ class LlmPage:
     canonical: str
     json_href: str
     csv_href: str
+    quote_href: str
     board_href: str
+    own: tuple[OwnFigure, ...]
+    hidden: frozenset[int]
     notices: tuple[str, ...]
     stated: tuple[tuple[str, str], ...]
     presets: tuple[tuple[str, str, str, bool], ...]
     form: Form
+    published: tuple[str, str] | None
     verdicts: tuple[str, ...]
     headings: dict[str, Heading]
     lines: tuple[OfferLine, ...]
@@ -170,11 +178,15 @@ def llm_page(found: Found) -> LlmPage:
         canonical=cost_link(subject.path, query) if subject.id else "",
         json_href=cost_link(f"{subject.path}.json", query, page=1),
         csv_href=cost_link(f"{subject.path}.csv", query, page=1),
+        quote_href=f"/quote?{joined([('back', subject.path), *cost_pairs(query)])}",
         board_href=link("/", query.offers),
+        own=tuple(figures_of(query, href=lambda without: cost_link(subject.path, without))),
+        hidden=_hidden(found),
         notices=notices(found.served, subject, query=query),
         stated=llm_words.stated(found.serving, query),
         presets=presets(subject.path, query),
         form=form_of(found.served, query),
+        published=_published(found),
         verdicts=verdicts(found.costs, query),
         headings=headings(subject.path, query),
         lines=tuple(offer_line(cost, subject, query=query) for cost in shown),
@@ -191,6 +203,20 @@ def llm_page(found: Found) -> LlmPage:
         },
         api_caution=f"{SOURCE}, {found.api.as_of}: {CAUTION}" if found.api else "",
     )
+
+
+def _hidden(found: Found) -> frozenset[int]:
+    """Return the ids of the reader's own offers that the filters leave out."""
+    own = {row.stored.offer_id for row in found.served.board.rows if row.offer.is_own}
+    return frozenset(own - {cost.row.stored.offer_id for cost in found.costs})
+
+
+def _published(found: Found) -> tuple[str, str] | None:
+    """Return the format a model's weights are published in and its link, None when it is shown or unknown."""
+    fmt = published_format(found.subject.profile)
+    if not fmt or fmt == found.query.format:
+        return None
+    return FORMATS[fmt].label, cost_link(found.subject.path, found.query, format=fmt, page=1)
 
 
 def _next(found: Found, *, start: int) -> str:

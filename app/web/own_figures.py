@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from app.domain.compare_query import CompareQuery
+    from app.domain.llms.cost_query import CostQuery
     from app.domain.query import OfferQuery
     from app.domain.quotes import Quote
 
@@ -45,7 +46,9 @@ def own_figures(query: OfferQuery, *, hidden: Collection[int]) -> Markup:
     return Markup(html)  # noqa: S704 - a template's output
 
 
-def figures_of(query: OfferQuery | CompareQuery, *, href: Callable[[Any], str]) -> list[OwnFigure]:
+def figures_of(
+    query: OfferQuery | CompareQuery | CostQuery, *, href: Callable[[Any], str]
+) -> list[OwnFigure]:
     """Return the reader's own figures of a query, as the board numbers them: quotes first.
 
     `href` gives the link to a query of the same kind: it is asked for that without each.
@@ -57,7 +60,9 @@ def figures_of(query: OfferQuery | CompareQuery, *, href: Callable[[Any], str]) 
     ]
 
 
-def _without(query: OfferQuery | CompareQuery, place: int) -> OfferQuery | CompareQuery:
+def _without(
+    query: OfferQuery | CompareQuery | CostQuery, place: int
+) -> OfferQuery | CompareQuery | CostQuery:
     count = len(query.quote)
     if place < count:
         return query.replace(quote=(*query.quote[:place], *query.quote[place + 1 :]))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from starlette.responses import RedirectResponse
 
 from app.domain.compare_query import CompareQuery, compare_pairs, parse_compare
+from app.domain.llms.cost_query import CostQuery, cost_pairs, parse_cost
+from app.domain.llms.facts import load_llms
 from app.domain.query import OfferQuery, QueryError, parse_query, query_pairs
 from app.domain.quotes import (
     HOURS_PER_YEAR,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from app.web.own_figures import OwnFigure
 
     Pairs = Sequence[tuple[str, str]]
-    Query = OfferQuery | CompareQuery
+    Query = OfferQuery | CompareQuery | CostQuery
 
 PLACES: Final = {
     "/": "the board",
@@ -49,7 +51,9 @@ PLACES: Final = {
     "/charts/scatter": "the chart of both ratios",
     "/charts/bars": "the bars by provider",
 }
-"""The pages that the forms may lead back to; `back` names one of them."""
+"""The pages that the forms may lead back to, beside those of models; `back` names one of them."""
+
+_LLMS: Final = "/llms/"
 
 NEEDED: Final = "this has to be filled in"
 
@@ -153,18 +157,28 @@ def quote(request: Request) -> Response:
 def _back(pairs: Pairs) -> str:
     """Return the page to lead back to; only pages of this site are, so no link can lead astray."""
     asked = [value for name, value in pairs if name == "back" and value]
-    if len(asked) > 1 or (asked and asked[0] not in PLACES):
+    if len(asked) > 1 or (asked and not _place(asked[0])):
         raise QueryError("back", asked[-1][:40], f"use one of {', '.join(PLACES)}")
     return asked[0] if asked else "/"
+
+
+def _place(back: str) -> str:
+    """Return what a page to lead back to is called, empty when there is no such page."""
+    llm = load_llms().get(back.removeprefix(_LLMS))
+    return f"the costs of {llm.name}" if llm and back.startswith(_LLMS) else PLACES.get(back, "")
 
 
 def _read(back: str, pairs: Pairs, *, served: Served) -> Query:
     if back == "/compare":
         return parse_compare(pairs, served.words, catalogue=served.board.catalogue)
+    if back.startswith(_LLMS):
+        return parse_cost(pairs, served.words).replace(page=1)
     return parse_query(pairs, served.words).replace(page=1)
 
 
 def _pairs(query: Query) -> Pairs:
+    if isinstance(query, CostQuery):
+        return cost_pairs(query)
     return compare_pairs(query) if isinstance(query, CompareQuery) else query_pairs(query)
 
 
@@ -227,7 +241,7 @@ def _too_much(query: Query, target: str) -> str:
 def _page(back: str, query: Query, *, served: Served, forms: Mapping[str, Filled]) -> QuotePage:
     chosen = query.gpu[0] if len(query.gpu) == 1 else ""
     return QuotePage(
-        back_name=PLACES[back],
+        back_name=_place(back),
         back_href=_link(back, query),
         kept=_kept(back, query),
         quote=forms["quote"],

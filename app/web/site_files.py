@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from starlette.routing import Route
 
+from app.domain.llms.facts import load_llms
 from app.domain.metrics import METHODOLOGY_VERSION, METRICS
 from app.web import words
 from app.web.about_page import ATTRIBUTION, DOWNLOADS
@@ -99,6 +100,8 @@ def _places(served: Served, application: FastAPI) -> Iterator[tuple[str, str]]:
     for each in served.board.catalogue.accelerators:
         at = of_cards.get(each.id)
         yield f"/gpus/{each.id}", words.utc(at) if at else each.as_of.isoformat()
+    for llm in load_llms():
+        yield f"/llms/{llm}", newest
     for name in dict.fromkeys([*SCRAPERS, *sorted(of_providers)]):
         at = of_providers.get(name)
         yield f"/providers/{name}", words.utc(at) if at else ""

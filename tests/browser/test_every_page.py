@@ -21,6 +21,13 @@ PAGES = (
     *("/compare", "/claims", "/gpus", "/gpus/h200-sxm", "/providers", "/providers/runpod"),
     *("/history", "/changes", "/status", "/methodology", "/measured"),
     *("/about-data", "/docs", "/quote", "/charts/scatter", "/charts/bars", "/offers/1"),
+    *(
+        "/llms",
+        "/llms?q=nothing+like+it",
+        "/llms/config",
+        "/llms/Qwen/Qwen3-8B?batch=1,512",
+        "/llms/Qwen/Qwen3-8B/offers/1",
+    ),
     *("/?gpu=x", "/nothing", "/gpus/h100", "/compare?gpu=x"),
 )
 WIDTHS = {1280: 900, 768: 1024, 390: 844}

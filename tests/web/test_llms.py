@@ -262,6 +262,44 @@ def test_own_prices_are_marked_and_kept_by_nobody(table: TestClient) -> None:
         assert twin.headers["cache-control"] == "private, no-store"
 
 
+def test_a_form_adds_ones_own_price_and_a_link_takes_it_away(table: TestClient) -> None:
+    page = LexborHTMLParser(get(table, f"{LLAMA}?batch=1&gpu=h200-sxm"))
+    [href] = [each.attributes["href"] or "" for each in page.css("a") if each.text() == "Add my price"]
+    form = get(table, href)
+    assert "Back to the costs of Meta-Llama-3.1-70B" in form
+    typed = "&quote_name=Mine&quote_accelerator=h200-sxm&quote_usd_per_gpu_hour=1.5&quote_terms="
+    answer = table.get(f"{href}{typed}")
+    assert answer.status_code == 303
+    place = answer.headers["location"]
+    assert place == f"{LLAMA}?batch=1&gpu=h200-sxm&quote=Mine%7Ch200-sxm%7C1.5"
+    with_own = LexborHTMLParser(table.get(place).text)
+    assert "Mine" in with_own.css_first("table.costs tbody tr.own").text()
+    [away] = [
+        each.attributes["href"] for each in with_own.css(".own-figures a") if "?" in str(each.attributes)
+    ]
+    assert away == f"{LLAMA}?batch=1&gpu=h200-sxm"
+    hidden = table.get(place.replace("gpu=h200-sxm", "gpu=b200-sxm")).text
+    assert 'tr class="own"' not in hidden
+    assert "Your quote Mine does not match the filters." in hidden
+    assert table.get("/quote?back=/llms/no/such").status_code == 422
+    assert table.get("/quote?back=//evil.example").status_code == 422
+
+
+def test_weights_as_published_are_one_link_away(table: TestClient) -> None:
+    links = {
+        each.text(): each.attributes["href"]
+        for path in (LLAMA, "/llms/nvidia/DeepSeek-V3.1-NVFP4")
+        for each in LexborHTMLParser(get(table, path)).css("nav.choices a")
+        if each.text().startswith("As published")
+    }
+    assert links == {
+        "As published, bf16 or fp16": f"{LLAMA}?format=bf16",
+        "As published, nvfp4": "/llms/nvidia/DeepSeek-V3.1-NVFP4?format=nvfp4",
+    }
+    assert "As published" not in get(table, f"{LLAMA}?format=bf16")
+    assert "As published" not in get(table, DEEPSEEK)
+
+
 def test_an_answer_that_a_reader_has_is_not_sent_again(table: TestClient) -> None:
     for address in (LLAMA, f"{LLAMA}.json", f"{LLAMA}.csv", f"{LLAMA}/offers/3", "/llms"):
         first = table.get(address)

@@ -38,9 +38,16 @@ def test_the_site_map_names_every_page_card_and_provider_and_each_is_there(clien
     cards = [f"/gpus/{card.id}" for card in load_catalogue().accelerators]
     listed = [each["provider"] for each in client.get("/providers.json").json()["providers"]]
     providers = [f"/providers/{each}" for each in listed]
-    assert set(found) == {BASE + path.removeprefix("/") for path in (*pages, *cards, *providers)}
+    models = [f"/llms/{each['id']}" for each in client.get("/llms.json").json()["models"]]
+    named = (*pages, *cards, *providers, *models)
+    assert set(found) == {BASE + path.removeprefix("/") for path in named}
     assert set(SCRAPERS) <= set(listed)
-    some = [place for number, place in enumerate(found) if "/gpus/" not in place or number % 15 == 0]
+    many = ("/gpus/", "/llms/")
+    some = [
+        place
+        for number, place in enumerate(found)
+        if number % 15 == 0 or not any(each in place for each in many)
+    ]
     assert {place: client.get(place).status_code for place in some} == dict.fromkeys(some, 200)
 
 

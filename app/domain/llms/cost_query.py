@@ -172,6 +172,18 @@ _READ: Final[Mapping[str, Callable[[str, str], Any]]] = MappingProxyType(
 NAMES: Final = (*_READ, *_SHARED)
 
 
+_PUBLISHED: Final = (("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp8", "fp8"), ("bfloat16", "bf16"))
+
+
+def published_format(profile: LlmProfile) -> str:
+    """Return the format in which a model's weights are published, empty where its config names none of ours.
+
+    Quantised checkpoints keep some tensors wider, so the format is that of most of them.
+    """
+    said = (profile.quant_method or profile.native_dtype).casefold()
+    return next((fmt for word, fmt in _PUBLISHED if word in said), "")
+
+
 def parse_cost(pairs: Sequence[tuple[str, str]], words: Vocabulary) -> CostQuery:
     """Read a query from decoded pairs; empty values mean the default.
 
