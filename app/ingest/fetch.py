@@ -91,7 +91,9 @@ class Fetcher:
             self.rules[origin] = self._read_rules(f"{origin}/robots.txt")
         rules = self.rules[origin]
         allowed = rules is None or rules.can_fetch(url, product(self.limits))
-        log.info("robots.txt of %s: %s is %s", origin, url, "allowed" if allowed else "disallowed")
+        # A store signs the addresses that it redirects to: what follows the path is as good as a key.
+        plain = url.partition("?")[0]
+        log.info("robots.txt of %s: %s is %s", origin, plain, "allowed" if allowed else "disallowed")
         if not allowed:
             raise FetchError("disallowed_by_robots", f"The robots.txt of {origin} disallows {url}.")
 

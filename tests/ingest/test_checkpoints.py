@@ -16,8 +16,8 @@ from app.ingest.fetch import Fetcher, fetching
 from app.ingest.fetched import Limits
 from app.ingest.places import HubHosts
 from tests.domain.llms.headers import Spec, gguf, safetensors
-from tests.ingest.hub import HubHandler, Sent, listing, part, publish, shards
-from tests.ingest.server import Host, page, serving, status
+from tests.ingest.hub import COMMIT, HubHandler, Sent, listing, part, publish, shards
+from tests.ingest.server import Host, page, redirect, serving, status
 from tests.make import utc
 
 SECRET = "hf_s3cr3t"  # noqa: S105 - a made-up token
@@ -276,13 +276,20 @@ def test_the_token_goes_to_the_hub_and_into_no_log(
     caplog.set_level(logging.DEBUG)
     publish(host, "acme/gated", {"model.safetensors": safetensors(SMALL)})
     host.answer("/api/models/acme/closed?blobs=true", status(403))
+    signed = host.answer("/store?signature=s1gned", part(safetensors(SMALL)))
+    host.answer(f"/acme/gated/resolve/{COMMIT}/model.safetensors", redirect(signed))
     rows = screened(fetcher, host, "acme/gated", "acme/closed")
     sent = {
         path: headers.get("authorization") for (_, path), headers in zip(host.seen, host.headers, strict=True)
     }
     assert sent["/api/models/acme/gated?blobs=true"] == f"Bearer {SECRET}"
     assert sent["/robots.txt"] is None
+    assert rows[0].facts is not None
+    assert sent["/store?signature=s1gned"] == f"Bearer {SECRET}"
+    logged = "".join(record.getMessage() for record in caplog.records if record.name.startswith("app."))
+    assert "/store is allowed" in logged
     assert SECRET not in caplog.text + repr(rows)
+    assert "s1gned" not in logged
 
 
 def test_the_hosts_of_the_hub_are_its_own_and_no_others() -> None:
