@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.domain.llms.checkpoint.facts import CheckpointFacts, Packed, Tally, facts_of
 from app.domain.llms.checkpoint.gguf import read_gguf
@@ -13,6 +15,7 @@ from app.domain.llms.checkpoint.patterns import patterns_of
 from app.domain.llms.checkpoint.quantisation import quantisation_of
 from app.domain.llms.checkpoint.safetensors import read_safetensors
 from app.domain.llms.checkpoint.screening import FACTS, kinds, values
+from app.domain.llms.checkpoint.yarn import context_of
 from tests.domain.llms.headers import Spec, gguf, hollow, safetensors
 
 
@@ -414,3 +417,49 @@ def test_a_config_of_wrong_kinds_says_nothing(config: dict[str, Any]) -> None:
     json.dumps(config)
     found = quantisation_of(config)
     assert found is None or found.bits is None
+
+
+NAMES = (
+    "quantization_config",
+    "quantization",
+    "config_groups",
+    "weights",
+    "num_bits",
+    "bits",
+    "group_size",
+    "ignore",
+)
+MORE_NAMES = (
+    "targets",
+    "quant_method",
+    "quant_algo",
+    "quantized_layers",
+    "text_config",
+    "rope_scaling",
+    "type",
+    "factor",
+)
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.just("yarn"),
+    st.just("re:.*a"),
+)
+ANY = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES + MORE_NAMES), inner, max_size=4)
+    ),
+    max_leaves=25,
+)
+
+
+@given(st.dictionaries(st.sampled_from(NAMES + MORE_NAMES), ANY, max_size=5), ANY)
+def test_any_config_is_read_or_says_nothing(config: dict[str, Any], side: Any) -> None:
+    found = quantisation_of(config, {"quantization": side})
+    if found is not None:
+        assert found.scheme_of("model.layers.0.mlp.up_proj")
+    assert context_of(config).why
