@@ -61,6 +61,7 @@ def serve(settings: Settings, host: str | None, port: int | None) -> None:
     from app.ingest.schedule import beside_server  # noqa: PLC0415 - same
     from app.web.main import create_app  # noqa: PLC0415 - same
 
+    llms.known_llms(settings)
     with database(settings) as engine:
         prepare(engine, settings)
     address, number = host or settings.host, port or settings.port

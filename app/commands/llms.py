@@ -47,7 +47,7 @@ def llm() -> None:
 def show(settings: Settings, /, what: str, beside: Path | None, shape: str) -> None:
     """Show a known model, or the one a config.json describes: what its parts are and when they are read."""
     llm_id, profile = subject_profile(settings, what, beside=beside)
-    about = _about(_known(settings)[llm_id]) if llm_id else {"config_source": what}
+    about = _about(known_llms(settings)[llm_id]) if llm_id else {"config_source": what}
     if shape == "json":
         click.echo(
             json.dumps({**about, **_figures(profile), **asdict(profile)}, ensure_ascii=False, indent=2)
@@ -76,7 +76,7 @@ def add(
 
     if not is_llm_id(llm_id):
         raise click.UsageError(f"--id: '{llm_id}' is not right: use ORG/NAME, as in openai/gpt-oss-20b")
-    if llm_id in _known(settings):
+    if llm_id in known_llms(settings):
         raise click.UsageError(
             f"--id: '{llm_id}' is in the table already: see `inferprice llm show {llm_id}`"
         )
@@ -98,7 +98,7 @@ def add(
 
 def subject_profile(settings: Settings, what: str, *, beside: Path | None) -> tuple[str, LlmProfile]:
     """Return the id and the profile of a known model, or an empty id and what a config.json describes."""
-    known = _known(settings)
+    known = known_llms(settings)
     if what in known:
         return what, known[what].profile
     if _is_file(Path(what)):
@@ -122,7 +122,8 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _known(settings: Settings) -> Mapping[str, Llm]:
+def known_llms(settings: Settings) -> Mapping[str, Llm]:
+    """Return the models of both tables; raises UsageError when the operator's cannot be read."""
     from app.domain.llms.facts import LLMS_FILE, load_llms  # noqa: PLC0415 - keeps --help quick
 
     own = settings.home / LLMS_FILE

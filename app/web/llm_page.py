@@ -10,7 +10,6 @@ from starlette.responses import RedirectResponse
 
 from app.domain.llms.api_prices import CAUTION, SOURCE
 from app.domain.llms.cost_query import cost_pairs, published_format
-from app.domain.llms.facts import load_llms
 from app.domain.llms.formats import FORMATS
 from app.domain.query import DEFAULT_PER_PAGE
 from app.web import llm_charts, llm_exports, llm_words, words
@@ -147,13 +146,13 @@ def figure(name: str) -> Callable[[Request], Response]:
 
 
 def _subject(request: Request) -> Subject | None:
-    found = load_llms().get(request.path_params["llm"])
+    found = request.app.state.shared.llms.get(request.path_params["llm"])
     return None if found is None else subject_of(found)
 
 
 def _unknown(request: Request) -> Response:
     asked = str(request.path_params["llm"])[:120]
-    return nothing_near(request, "model", asked=asked, names=load_llms(), under="/llms")
+    return nothing_near(request, "model", asked=asked, names=request.app.state.shared.llms, under="/llms")
 
 
 def _answer(

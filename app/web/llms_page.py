@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import RedirectResponse
 
 from app.domain.llms.cost_query import PRESETS, CostQuery
-from app.domain.llms.facts import load_llms
 from app.domain.llms.formats import FORMATS
 from app.domain.llms.kv import KV_FORMATS, kv_cache
 from app.domain.llms.weights import estimated_weights
@@ -20,7 +19,7 @@ from app.web.llm_view import cost_link
 from app.web.state import link, query_text, read_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from app.domain.query import OfferQuery
     from app.web.answers import Answer
     from app.web.boards import Served
+    from app.web.shared import Shared
 
 NAMES: Final = ("q",)
 NEAR: Final = 6
@@ -70,32 +70,36 @@ def llms(request: Request) -> Response:
     base = base_of(request)
     text = query_text(request)
     query = read_some(text, request.app.state.shared.keeper.current(), names=NAMES)
-    named = _named(query.q)
+    shared: Shared = request.app.state.shared
+    named = _named(query.q, shared.llms)
     if named or any(not value for _, value in read_pairs(text)):
         return RedirectResponse(f"/llms/{named}" if named else link("/llms", query), 303)
     return answer_kept(
         request,
-        lambda served, text: page_of("llms.html", page=_page(served, text), billions=billions, base=base),
+        lambda served, text: page_of(
+            "llms.html", page=_page(served, text, shared.llms), billions=billions, base=base
+        ),
         base=base,
     )
 
 
-def _named(q: str) -> str:
+def _named(q: str, llms: Mapping[str, Llm]) -> str:
     """Return the id that was asked for in full, in whatever case; else nothing."""
     asked = q.removeprefix(_HUB).strip("/ ").casefold()
-    return next((each for each in load_llms() if each.casefold() == asked), "")
+    return next((each for each in llms if each.casefold() == asked), "")
 
 
 def llms_json(request: Request) -> Response:
     """Answer every model of the list as JSON."""
-    return answer_kept(request, lambda served, text: json_of({"models": _plain(served, text)}))
+    known: Mapping[str, Llm] = request.app.state.shared.llms
+    return answer_kept(request, lambda served, text: json_of({"models": _plain(served, text, known)}))
 
 
 def llms_csv(request: Request) -> Response:
     """Answer every model of the list as CSV."""
 
     def make(served: Served, text: str) -> Answer:
-        return csv_of_objects("llms", _plain(served, text), columns=COLUMNS)
+        return csv_of_objects("llms", _plain(served, text, request.app.state.shared.llms), columns=COLUMNS)
 
     return answer_kept(request, make)
 
@@ -107,8 +111,8 @@ COLUMNS: Final = (
 )
 
 
-def _plain(served: Served, text: str) -> list[dict[str, Any]]:
-    return [_plain_line(line) for line in _lines(read_some(text, served, names=NAMES))]
+def _plain(served: Served, text: str, known: Mapping[str, Llm]) -> list[dict[str, Any]]:
+    return [_plain_line(line) for line in _lines(read_some(text, served, names=NAMES), known)]
 
 
 def _plain_line(line: LlmLine) -> dict[str, Any]:
@@ -125,24 +129,24 @@ def _plain_line(line: LlmLine) -> dict[str, Any]:
     }
 
 
-def _page(served: Served, text: str) -> LlmsPage:
+def _page(served: Served, text: str, known: Mapping[str, Llm]) -> LlmsPage:
     query = read_some(text, served, names=NAMES)
-    lines = _lines(query)
+    lines = _lines(query, known)
     return LlmsPage(
         q=query.q,
         canonical=link("/llms", query),
         json_href=link("/llms.json", query),
         csv_href=link("/llms.csv", query),
         lines=tuple(lines),
-        near=() if lines else _near(query.q),
-        total=len(load_llms()),
+        near=() if lines else _near(query.q, known),
+        total=len(known),
     )
 
 
-def _lines(query: OfferQuery) -> list[LlmLine]:
+def _lines(query: OfferQuery, known: Mapping[str, Llm]) -> list[LlmLine]:
     """Return the models of which id, name or family hold all words of the search."""
     asked = query.q.removeprefix(_HUB).casefold().replace("/", " ").replace("-", " ").split()
-    return [line_of(llm) for llm in load_llms().values() if _holds(llm, asked)]
+    return [line_of(llm) for llm in known.values() if _holds(llm, asked)]
 
 
 def _holds(llm: Llm, asked: Iterable[str]) -> bool:
@@ -150,9 +154,9 @@ def _holds(llm: Llm, asked: Iterable[str]) -> bool:
     return all(word in text for word in asked)
 
 
-def _near(q: str) -> tuple[str, ...]:
+def _near(q: str, known: Mapping[str, Llm]) -> tuple[str, ...]:
     by_name: dict[str, str] = {}
-    for llm in load_llms().values():
+    for llm in known.values():
         by_name |= {llm.id.casefold(): llm.id, llm.id.partition("/")[2].casefold(): llm.id}
     asked = q.removeprefix(_HUB).casefold()
     found = get_close_matches(asked, by_name, n=2 * NEAR, cutoff=0.4)

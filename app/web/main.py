@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from app import __version__
 from app.domain.accelerators import load_catalogue
+from app.domain.llms.facts import LLMS_FILE, load_llms
 from app.domain.query import QueryError
 from app.paths import static_dir
 from app.store.session import make_engine
@@ -105,6 +106,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
         keeper=BoardKeeper(engine, catalogue, clock),
         clock=clock,
         dumps=settings.dumps_folder,
+        llms=load_llms(settings.home / LLMS_FILE),
         enabled_sources=settings.enabled_sources,
     )
     times = RequestTimes()

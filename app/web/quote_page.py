@@ -12,7 +12,6 @@ from starlette.responses import RedirectResponse
 
 from app.domain.compare_query import CompareQuery, compare_pairs, parse_compare
 from app.domain.llms.cost_query import CostQuery, cost_pairs, parse_cost
-from app.domain.llms.facts import load_llms
 from app.domain.query import OfferQuery, QueryError, parse_query, query_pairs
 from app.domain.quotes import (
     HOURS_PER_YEAR,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.domain.accelerators import Accelerator
+    from app.domain.llms.facts import Llm
     from app.domain.names import Names
     from app.web.boards import Served
     from app.web.own_figures import OwnFigure
@@ -132,7 +132,8 @@ class QuotePage:
 def quote(request: Request) -> Response:
     """Answer the forms, or what was sent by one: a redirect to a link that holds it, or what is wrong."""
     pairs = read_pairs(query_text(request))
-    back = _back(pairs)
+    llms: Mapping[str, Llm] = request.app.state.shared.llms
+    back = _back(pairs, llms)
     rest = [pair for pair in pairs if pair[0] not in FIELDS and pair[0] != "back"]
     served = find_board(request.app.state.shared, joined(rest))
     query = _read(back, rest, served=served)
@@ -148,23 +149,23 @@ def quote(request: Request) -> Response:
         if not error:
             return RedirectResponse(target, status_code=303)
         forms[kind.name] = filled._replace(error=error)
-    page = _page(back, query, served=served, forms=forms)
+    page = _page(back, query, served=served, forms=forms, llms=llms)
     response = respond_privately(request, page_of("quote.html", page=page))
     response.status_code = 422 if any(each.error or each.errors for each in forms.values()) else 200
     return response
 
 
-def _back(pairs: Pairs) -> str:
+def _back(pairs: Pairs, llms: Mapping[str, Llm]) -> str:
     """Return the page to lead back to; only pages of this site are, so no link can lead astray."""
     asked = [value for name, value in pairs if name == "back" and value]
-    if len(asked) > 1 or (asked and not _place(asked[0])):
+    if len(asked) > 1 or (asked and not _place(asked[0], llms)):
         raise QueryError("back", asked[-1][:40], f"use one of {', '.join(PLACES)}")
     return asked[0] if asked else "/"
 
 
-def _place(back: str) -> str:
+def _place(back: str, llms: Mapping[str, Llm]) -> str:
     """Return what a page to lead back to is called, empty when there is no such page."""
-    llm = load_llms().get(back.removeprefix(_LLMS))
+    llm = llms.get(back.removeprefix(_LLMS))
     return f"the costs of {llm.name}" if llm and back.startswith(_LLMS) else PLACES.get(back, "")
 
 
@@ -238,10 +239,12 @@ def _too_much(query: Query, target: str) -> str:
     return ""
 
 
-def _page(back: str, query: Query, *, served: Served, forms: Mapping[str, Filled]) -> QuotePage:
+def _page(
+    back: str, query: Query, *, served: Served, forms: Mapping[str, Filled], llms: Mapping[str, Llm]
+) -> QuotePage:
     chosen = query.gpu[0] if len(query.gpu) == 1 else ""
     return QuotePage(
-        back_name=_place(back),
+        back_name=_place(back, llms),
         back_href=_link(back, query),
         kept=_kept(back, query),
         quote=forms["quote"],

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
+from app.domain.llms.facts import load_llms
 from app.web.answers import Answers
 from app.web.claims_days import ClaimDays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from pathlib import Path
 
     from sqlalchemy import Engine
 
+    from app.domain.llms.facts import Llm
     from app.web.boards import BoardKeeper
 
 
@@ -25,7 +27,8 @@ class Shared:
     """The parts of a running web process. `clock` returns now, aware and UTC.
 
     `enabled_sources` are the sources that the settings turn on although they are off by default; `registry`
-    holds the figures of this process; `dumps` is the folder of the daily files.
+    holds the figures of this process; `dumps` is the folder of the daily files; `llms` are the models that
+    pages are about, those of the operator's own table among them, as they were when the process began.
     """
 
     engine: Engine
@@ -33,6 +36,7 @@ class Shared:
     clock: Callable[[], datetime]
     dumps: Path
     enabled_sources: tuple[str, ...] = ()
+    llms: Mapping[str, Llm] = field(default_factory=load_llms)
     answers: Answers = field(default_factory=Answers)
     claim_days: ClaimDays = field(default_factory=ClaimDays)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)

@@ -8,7 +8,6 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from starlette.routing import Route
 
-from app.domain.llms.facts import load_llms
 from app.domain.metrics import METHODOLOGY_VERSION, METRICS
 from app.web import words
 from app.web.about_page import ATTRIBUTION, DOWNLOADS
@@ -100,7 +99,7 @@ def _places(served: Served, application: FastAPI) -> Iterator[tuple[str, str]]:
     for each in served.board.catalogue.accelerators:
         at = of_cards.get(each.id)
         yield f"/gpus/{each.id}", words.utc(at) if at else each.as_of.isoformat()
-    for llm in load_llms():
+    for llm in application.state.shared.llms:
         yield f"/llms/{llm}", newest
     for name in dict.fromkeys([*SCRAPERS, *sorted(of_providers)]):
         at = of_providers.get(name)
@@ -128,6 +127,7 @@ def _llms(application: FastAPI, base: str) -> Iterator[str]:
     )
     yield "Numbers have their unit in the key or in the header of a column. Unknown is null or empty, never"
     yield "zero. Ceilings are bounds from peak figures, not speeds or forecasts. Rates are dense.\n"
+    yield f"The Model Context Protocol is spoken at [/mcp]({base}mcp): tools for the same queries, read only.\n"
     yield f"Figures (methodology version {METHODOLOGY_VERSION}):\n"
     for metric in METRICS.values():
         said = f"{_sentence(metric.formula)} It is {_sentence(NATURE[metric.nature])}"

@@ -1,13 +1,18 @@
 """A model's page, JSON and CSV give the same costs, none for what does not fit, and say what is wrong."""
 
+import csv
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
+from app.domain.llms.facts import LLM_COLUMNS, LLMS_FILE, llm_cells, load_llms
 from app.ingest.imports import import_table
+from app.settings import Settings
 from app.store.migrate import upgrade
 from app.store.session import make_engine
 from app.web.main import create_app
@@ -305,3 +310,27 @@ def test_an_answer_that_a_reader_has_is_not_sent_again(table: TestClient) -> Non
         first = table.get(address)
         again = table.get(address, headers={"if-none-match": first.headers["etag"]})
         assert (first.status_code, again.status_code) == (200, 304)
+
+
+def test_a_model_of_the_operators_own_table_has_a_page(tmp_path: Path) -> None:
+    made = replace(load_llms()["Qwen/Qwen3-8B"], id="acme/House-8B", name="House-8B")
+    with (tmp_path / LLMS_FILE).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, LLM_COLUMNS)
+        writer.writeheader()
+        writer.writerow(llm_cells(made))
+    engine = make_engine(url := f"sqlite:///{tmp_path}/table.db")
+    upgrade(engine)
+    import_table(engine, tmp_path, now=READ_AT)
+    engine.dispose()
+    own = Settings(DATABASE_URL=url, home=tmp_path)
+    with TestClient(create_app(own, clock=lambda: READ_AT), follow_redirects=False) as client:
+        assert client.get("/llms?q=acme/house-8b").headers["location"] == "/llms/acme/House-8B"
+        ours, packaged = (
+            client.get(f"/llms/{llm}.json?batch=1").json() for llm in ("acme/House-8B", "Qwen/Qwen3-8B")
+        )
+        assert (
+            ours["offers"][0]["batches"][0]["tokens_per_s"]
+            == (packaged["offers"][0]["batches"][0]["tokens_per_s"])
+        )
+        assert "acme/House-8B" in get(client, "/llms")
+        assert "acme/House-8B" in get(client, "/sitemap.xml")
