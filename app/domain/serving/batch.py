@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from app.domain.serving.reading import InputError
+from app.domain.serving.reading import MOST_ENTRIES, InputError
 from app.domain.serving.sampler import (
     Flags,
     Reason,
@@ -90,14 +90,16 @@ def judge(
     Raises:
         InputError: there is no request, a field has no value that the server takes, or `ended` names none.
     """
+    parts = [(name, fields_of(body, endpoint=endpoint, name=name)) for name, body in bodies]
+    if not 0 < (count := sum(len(each) for _, each in parts)) <= MOST_ENTRIES:
+        raise InputError(
+            "requests", f"{count:,}", f"a batch needs at least one, and {MOST_ENTRIES:,} at most"
+        )
     requests = [
-        sampling_of(fields, server, endpoint=endpoint, name=_name(name, at, of=len(parts)))
-        for name, body in bodies
-        for parts in [fields_of(body, endpoint=endpoint, name=name)]
-        for at, fields in enumerate(parts, start=1)
+        sampling_of(fields, server, endpoint=endpoint, name=_name(name, at, of=len(each)))
+        for name, each in parts
+        for at, fields in enumerate(each, start=1)
     ]
-    if not requests:
-        raise InputError("requests", "none", "a batch needs at least one")
     running = Running().join(requests).end(_named(requests, ended))
     path = running.path(deterministic=server.deterministic)
     alone = (

@@ -160,7 +160,7 @@ def _read_llama(document: Mapping[str, Any], place: str) -> Iterator[Run]:
 
 def _read_guidellm(document: Mapping[str, Any], place: str) -> Iterator[Run]:
     benchmarks = document["benchmarks"]
-    if not isinstance(benchmarks, list) or not benchmarks:
+    if not isinstance(benchmarks, list) or not 0 < len(benchmarks) <= _MOST_SAMPLES:
         raise InputError(f"{place}: benchmarks", shown(benchmarks), "give a list of at least one")
     arguments = document.get("args") if isinstance(document.get("args"), dict) else document.get("config")
     model = _text(arguments.get("model")) if isinstance(arguments, dict) else None

@@ -7,6 +7,7 @@ of honest size. What is refused ends in one sentence that names the file.
 from __future__ import annotations
 
 import json
+import reprlib
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -21,8 +22,8 @@ MOST_BYTES: Final = 32_000_000
 MOST_VALUES: Final = 2_000_000
 """Most values in one input: each takes some hundred bytes of memory, however short its text is."""
 
-MOST_DOCUMENTS: Final = 100_000
-"""Most lines of JSON in one input."""
+MOST_ENTRIES: Final = 100_000
+"""Most requests, runs or timings in one input."""
 
 MOST_FIGURE: Final = Decimal(10) ** 15
 """No figure of a serving benchmark is larger: a month in nanoseconds, a petabyte."""
@@ -48,15 +49,14 @@ def read_bounded(stream: BinaryIO, name: str) -> bytes:
     """
     data = stream.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise InputError(
-            name, f"more than {MOST_BYTES:,} bytes", f"give at most {MOST_BYTES // 10**6} MB, fewer requests"
-        )
+        raise InputError(name, f"more than {MOST_BYTES:,} bytes", f"give at most {MOST_BYTES // 10**6} MB")
     return data
 
 
 def shown(value: object, *, most: int = _SHOWN) -> str:
     """Return the start of any value as text that every terminal and log can take."""
-    text = str(value) if isinstance(value, str | Decimal) else repr(value)
+    # A full repr of what is nested or long could itself run out of stack or memory.
+    text = str(value) if isinstance(value, str | Decimal) else reprlib.repr(value)
     cut = text if len(text) <= most else f"{text[:most]}..."
     return _printable(cut)
 
@@ -96,7 +96,10 @@ def read_documents(data: bytes, name: str) -> list[tuple[str, Mapping[str, Any]]
         return list(_lines(text, name))
     document = _parse(text, name)
     if isinstance(document, list):
-        return [(f"{name} entry {at}", _object(one, f"{name} entry {at}")) for at, one in _numbered(document)]
+        return [
+            (f"{name} entry {at}", _object(one, f"{name} entry {at}"))
+            for at, one in _numbered(document, name)
+        ]
     return [(name, _object(document, name))]
 
 
@@ -116,14 +119,19 @@ def _lines(text: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             found += 1
-            if found > MOST_DOCUMENTS:
-                raise InputError(name, f"line {number:,}", f"give at most {MOST_DOCUMENTS:,} lines")
+            _check_entries(found, name)
             place = f"{name} line {number}"
             yield place, _object(_parse(line, place), place)
 
 
-def _numbered(documents: list[Any]) -> Iterator[tuple[int, Any]]:
-    return enumerate(documents, start=1)
+def _numbered(entries: list[Any], name: str) -> Iterator[tuple[int, Any]]:
+    _check_entries(len(entries), name)
+    return enumerate(entries, start=1)
+
+
+def _check_entries(count: int, name: str) -> None:
+    if count > MOST_ENTRIES:
+        raise InputError(name, f"{count:,} entries", f"give at most {MOST_ENTRIES:,}")
 
 
 def _check_values(data: bytes, name: str) -> None:
@@ -190,11 +198,11 @@ def read_numbers(data: bytes, name: str) -> tuple[Decimal, ...]:
     text = read_text(data, name)
     if text.lstrip().startswith("["):
         found = _parse(text, name)
-        numbers = [as_figure(one, f"{name} entry {at}") for at, one in _numbered(found)]
+        numbers = [as_figure(one, f"{name} entry {at}") for at, one in _numbered(found, name)]
     else:
         numbers = [
             _typed(line.partition("#")[0].strip(), f"{name} line {at}")
-            for at, line in _numbered(text.split("\n"))
+            for at, line in _numbered(text.split("\n"), name)
             if line.partition("#")[0].strip()
         ]
     if not numbers:

@@ -9,7 +9,7 @@ import pytest
 
 from app.domain.serving.reading import (
     MOST_BYTES,
-    MOST_DOCUMENTS,
+    MOST_ENTRIES,
     MOST_FIGURE,
     InputError,
     as_figure,
@@ -92,9 +92,13 @@ def test_many_small_values_are_refused_before_they_take_memory(data: bytes) -> N
         tracemalloc.stop()
 
 
-def test_too_many_lines() -> None:
-    with pytest.raises(InputError, match="100,000 lines"):
-        read_documents(b"{}\n" * (MOST_DOCUMENTS + 1), "body")
+def test_too_many_entries() -> None:
+    for data in (b"{}\n" * (MOST_ENTRIES + 1), b"[" + b"{}," * MOST_ENTRIES + b"{}]"):
+        with pytest.raises(InputError, match="100,001 entries"):
+            read_documents(data, "body")
+    for data in (b"1\n" * (MOST_ENTRIES + 1), b"[" + b"1," * MOST_ENTRIES + b"1]"):
+        with pytest.raises(InputError, match="entries"):
+            read_numbers(data, "body")
     assert len(read_documents(b"{}\n" * 1000, "body")) == 1000
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.domain.serving.batch import Running, Verdict, judge
-from app.domain.serving.reading import InputError
+from app.domain.serving.reading import MOST_ENTRIES, InputError
 from app.domain.serving.sampler import Server, sampling_of
 from app.domain.serving.sampler_rules import Endpoint
 
@@ -166,6 +166,9 @@ def test_a_value_that_the_server_refuses_is_refused_by_name(body: dict[str, Any]
 def test_no_request_and_a_request_that_is_not_there() -> None:
     with pytest.raises(InputError, match="at least one"):
         verdict()
+    many = {"sampling_params": [{}] * (MOST_ENTRIES + 1)}
+    with pytest.raises(InputError, match="100,000 at most"):
+        verdict(many, endpoint="generate")
     with pytest.raises(InputError, match="1 to 1"):
         verdict({}, ended=(2,))
     with pytest.raises(InputError, match="an object"):
