@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app import __version__
-from app.commands import checkpoints, dumping, importing, keeping, llm_cost, llms, reviewing, scraping
+from app.commands import (
+    benching,
+    checking,
+    checkpoints,
+    dumping,
+    importing,
+    keeping,
+    llm_cost,
+    llms,
+    reviewing,
+    scraping,
+)
 from app.commands.shared import (
     REFUSED_EXIT,
     Refusal,
@@ -256,3 +267,5 @@ main.add_command(dumping.dump)
 main.add_command(checkpoints.checkpoint)
 llms.llm.add_command(llm_cost.cost)
 main.add_command(llms.llm)
+main.add_command(checking.check)
+main.add_command(benching.bench)

@@ -1,0 +1,354 @@
+"""`inferprice check`: a server's sampler path, a claimed speed-up, the cost of cold prefix caches."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from app.commands.checking_shared import (
+    FILE,
+    SHAPE,
+    number,
+    print_json,
+    read_file,
+    saying,
+    summary_cells,
+    summary_fields,
+    summary_heads,
+    trap_fields,
+    trap_lines,
+)
+from app.commands.shared import REFUSED_EXIT, text_table
+from app.domain.query_error import QueryError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from app.domain.serving.batch import Verdict
+    from app.domain.serving.prefix_cache import FirstToken, RoutingCost
+    from app.domain.serving.timings import Comparison
+
+
+@click.group()
+def check() -> None:
+    """Check a serving setup: its sampler's path, a claimed speed-up, the cost of cold prefix caches."""
+
+
+@check.command()
+@click.argument("requests", type=FILE, metavar="REQUESTS.jsonl")
+@click.option("--generation-config", type=FILE, default=None, help="The model's generation_config.json.")
+@click.option(
+    "--endpoint", type=click.Choice(["chat", "responses", "completions", "generate"]), default="chat"
+)
+@click.option("--sampling-defaults", type=click.Choice(["model", "openai"]), default="model")
+@click.option("--preferred", type=FILE, default=None, help="JSON given to --preferred-sampling-params.")
+@click.option("--deterministic", is_flag=True, help="The server runs --enable-deterministic-inference.")
+@click.option("--ended", type=int, multiple=True, help="Number of a request that is over; may be repeated.")
+@SHAPE
+@saying
+def sampler(requests: Path, *, endpoint: Any, ended: tuple[int, ...], shape: str, **started: Any) -> None:
+    """Say which path SGLang 0.5.20 draws a batch of REQUESTS by, and which of them took it off the fast one.
+
+    REQUESTS holds request bodies, one JSON object a line or an array of them. They count as one batch.
+    """
+    from app.domain.serving.batch import judge  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.reading import read_documents  # noqa: PLC0415 - same
+    from app.domain.serving.sampler import Server  # noqa: PLC0415 - same
+
+    server = Server(
+        generation_config=_config(started["generation_config"]),
+        sampling_defaults=started["sampling_defaults"],
+        preferred=_config(started["preferred"]),
+        deterministic=started["deterministic"],
+    )
+    bodies = read_documents(read_file(requests), requests.name)
+    found = judge(bodies, server, endpoint=endpoint, ended=ended)
+    if shape == "json":
+        print_json(_verdict_fields(found))
+    else:
+        click.echo("\n".join(_verdict_lines(found)))
+
+
+def _config(path: Path | None) -> Mapping[str, Any] | None:
+    from app.domain.serving.reading import InputError, read_documents  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.sampler import check_config  # noqa: PLC0415 - same
+
+    if path is None:
+        return None
+    documents = read_documents(read_file(path), path.name)
+    if len(documents) != 1:
+        raise InputError(path.name, f"{len(documents)} objects", "give one JSON object")
+    return check_config(documents[0][1], path.name)
+
+
+_MOST_LINES: Final = 20
+
+
+def _verdict_lines(found: Verdict) -> list[str]:
+    from app.domain.serving.sampler_rules import RULES  # noqa: PLC0415 - keeps --help quick
+
+    if found.path is None:
+        return ["No request is left, so the batch has drained: the next one starts afresh."]
+    lines = [f"{found.path}: {RULES.paths[found.path]}.", f"Rules of {RULES.version} ({RULES.commit})."]
+    lines += [reason.sentence for reason in found.reasons[:_MOST_LINES]]
+    if len(found.reasons) > _MOST_LINES:
+        counts = ", ".join(f"{field} in {count:,}" for field, count in found.counts.items())
+        lines.append(f"and {len(found.reasons) - _MOST_LINES:,} more; in all {counts}.")
+    if found.kept_by_ended:
+        lines.append("None of the requests still running asks for this: one that has ended does.")
+    if found.path == "filtered":
+        lines.append(RULES.drains)
+    return [*lines, *found.notes]
+
+
+def _verdict_fields(found: Verdict) -> dict[str, Any]:
+    from app.domain.serving.sampler_rules import RULES  # noqa: PLC0415 - keeps --help quick
+
+    return {
+        "version": RULES.version,
+        "path": found.path,
+        "is_fast_path": found.is_fast,
+        "kept_by_ended_request": found.kept_by_ended,
+        "until": RULES.drains if found.path == "filtered" else None,
+        "reasons": [
+            {"request": one.request, "field": one.field, "value": one.value, "source": one.source}
+            for one in found.reasons
+        ],
+        "running": [
+            {
+                "request": one.name,
+                "temperature": one.temperature,
+                "top_k": one.top_k,
+                "top_p": one.top_p,
+                "min_p": one.min_p,
+                "sources": dict(one.sources),
+            }
+            for one in found.requests
+        ],
+        "notes": list(found.notes),
+    }
+
+
+@check.group()
+def claim() -> None:
+    """Check a claimed speed-up: what it implies, whether figures follow, whether timings differ."""
+
+
+@claim.command()
+@click.option("--saved-ms", type=number, default=None, help="Milliseconds that a step got shorter by.")
+@click.option("--gain-percent", type=number, default=None, help="Claimed gain in tokens a second: 75.")
+@click.option("--old-step-ms", type=number, default=None, help="Milliseconds of a step before.")
+@click.option("--new-step-ms", type=number, default=None, help="Milliseconds of a step after.")
+@click.option("--streams", type=int, default=1, show_default=True, help="Sequences decoded at once.")
+@SHAPE
+@saying
+def speedup(*, shape: str, **given: Any) -> None:
+    """Work out from two of the four figures what the other two must be."""
+    from app.domain.serving.speedup import implied  # noqa: PLC0415 - keeps --help quick
+
+    found = implied(**given)
+    if shape == "json":
+        names = ("saved_ms", "gain_percent", "old_step_ms", "new_step_ms", "old_tokens_per_s")
+        print_json({name: getattr(found, name) for name in (*names, "new_tokens_per_s", "streams")})
+    else:
+        click.echo(found.sentence)
+
+
+@claim.command()
+@click.option(
+    "--before", type=number, required=True, help="The number before, with the digits it was printed."
+)
+@click.option("--after", type=number, required=True, help="The number after, the same way.")
+@click.option("--stated", type=number, required=True, help="What is said to follow from the two.")
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(["percent", "times", "difference", "share"]),
+    required=True,
+    help="What the stated figure is: percent more, times as much, the difference, or the share in percent.",
+)
+@SHAPE
+@saying
+def figure(*, before: Decimal, after: Decimal, stated: Decimal, form: Any, shape: str) -> None:
+    """Tell whether a stated figure follows from the two numbers beside it. Exit code 3: it does not."""
+    from app.domain.serving.speedup import follows  # noqa: PLC0415 - keeps --help quick
+
+    found = follows(before, after, stated=stated, form=form)
+    if shape == "json":
+        names = ("before", "after", "stated", "form", "computed", "least", "most", "agrees")
+        print_json({name: getattr(found, name) for name in names})
+    else:
+        click.echo(found.sentence)
+    if not found.agrees:
+        raise SystemExit(REFUSED_EXIT)
+
+
+@claim.command()
+@click.option("--before", type=FILE, multiple=True, required=True, help="Timings before; may be repeated.")
+@click.option("--after", type=FILE, multiple=True, required=True, help="Timings after; may be repeated.")
+@click.option("--unit", type=click.Choice(["ms", "tokens/s"]), default="tokens/s", show_default=True)
+@click.option("--warm-up", type=click.IntRange(0), default=0, help="Leave out the first N of each set.")
+@click.option("--sent", type=click.IntRange(1), default=None, help="Requests that were kept in flight.")
+@click.option("--foreign-requests", type=click.IntRange(0), default=0, help="Others that ran beside them.")
+@click.option("--log", type=FILE, default=None, help="The server's log of that time.")
+@click.option("--flag", "flags", multiple=True, help="A flag the claim turns on; the log may say otherwise.")
+@SHAPE
+@saying
+def timings(
+    *, before: tuple[Path, ...], after: tuple[Path, ...], unit: Any, shape: str, **known: Any
+) -> None:
+    """Compare two sets of repeated timings: the same configuration, different, or no finding and why.
+
+    A file has one number a line, a JSON array of numbers, or is a result that `inferprice bench read` knows.
+    Exit code 3: a trap forbids a finding.
+    """
+    from app.domain.serving.reading import read_text  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.timings import compared  # noqa: PLC0415 - same
+    from app.domain.serving.traps import Evidence  # noqa: PLC0415 - same
+
+    sets = [_values(files, unit=unit)[known["warm_up"] :] for files in (before, after)]
+    log = known["log"]
+    evidence = Evidence(
+        sent=known["sent"],
+        foreign_requests=known["foreign_requests"],
+        log=read_text(read_file(log), log.name) if log else "",
+        flags=known["flags"],
+    )
+    found = compared(*sets, unit=unit, evidence=evidence)
+    if shape == "json":
+        print_json(_comparison_fields(found))
+    else:
+        click.echo(_comparison_text(found))
+    if found.traps:
+        raise SystemExit(REFUSED_EXIT)
+
+
+def _values(files: Sequence[Path], *, unit: str) -> list[Decimal]:
+    """Return the numbers of files, those of a benchmark's result being tokens a second."""
+    from app.domain.serving.benches import read_runs  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.reading import InputError, read_numbers  # noqa: PLC0415 - same
+
+    values: list[Decimal] = []
+    for path in files:
+        data = read_file(path)
+        if _is_result(data):
+            if unit != "tokens/s":
+                raise InputError("--unit", unit, f"{path.name} holds tokens/s")
+            values.extend(rate for run in read_runs(data, path.name) for rate in run.tokens_per_s)
+        else:
+            values.extend(read_numbers(data, path.name))
+    return values
+
+
+def _is_result(data: bytes) -> bool:
+    """Tell whether a file holds JSON objects rather than bare numbers."""
+    start = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n[")
+    return start.startswith(b"{")
+
+
+def _comparison_fields(found: Comparison) -> dict[str, Any]:
+    return {
+        "unit": found.unit,
+        "before": summary_fields(found.before),
+        "after": summary_fields(found.after),
+        "change_percent": found.change_percent,
+        "overlap_percent": found.overlap_percent,
+        "outcome": found.outcome,
+        "sentence": found.sentence,
+        "refusals": trap_fields(found.traps),
+    }
+
+
+def _comparison_text(found: Comparison) -> str:
+    rows = [["before", *summary_cells(found.before)], ["after", *summary_cells(found.after)]]
+    moved = (
+        f"Median {found.change_percent:+.1f} %; the ranges share {found.overlap_percent:.0f} % of the whole."
+    )
+    table = text_table([("Set", False), *summary_heads(found.unit)], rows)
+    return "\n".join([table, moved, *trap_lines(found.traps), found.sentence])
+
+
+@check.command(name="prefix-cache")
+@click.option("--context", type=number, default=None, help="Tokens of the context that is asked about again.")
+@click.option("--prefill", type=number, default=None, help="Prompt tokens a second of one instance.")
+@click.option("--hit-share", type=number, default=Decimal(1), help="Share found in a warm cache: 0.93.")
+@click.option(
+    "--rest-s", type=number, default=Decimal(0), help="Seconds of a first token that are no prefill."
+)
+@click.option("--cold-s", type=number, default=None, help="Instead: seconds to a cold first token.")
+@click.option("--warm-s", type=number, default=None, help="Instead: seconds to a warm first token.")
+@click.option("--instances", type=int, default=2, show_default=True)
+@click.option("--requests", type=int, default=10, show_default=True, help="Requests of one session.")
+@click.option(
+    "--keeps",
+    type=click.Choice(["all", "last"]),
+    default="all",
+    show_default=True,
+    help="Who still has the prefix: every instance that has seen it, or only the last one.",
+)
+@SHAPE
+@saying
+def prefix_cache(*, instances: int, requests: int, keeps: Any, shape: str, **given: Any) -> None:
+    """Say what a cold prefix costs a first token, and how often three routings pay it."""
+    from app.domain.serving.prefix_cache import routing_costs  # noqa: PLC0415 - keeps --help quick
+
+    token = _first_token(given)
+    costs = routing_costs(token, instances=instances, requests=requests, keeps=keeps)
+    if shape == "json":
+        print_json(_routing_fields(token, costs))
+    else:
+        click.echo(_routing_text(token, costs))
+
+
+def _first_token(given: Mapping[str, Any]) -> FirstToken:
+    from app.domain.serving.prefix_cache import first_token, measured  # noqa: PLC0415 - keeps --help quick
+
+    timed = (given["cold_s"], given["warm_s"])
+    worked = (given["context"], given["prefill"])
+    if all(one is not None for one in timed) and not any(one is not None for one in worked):
+        return measured(*timed)
+    if all(one is not None for one in worked) and not any(one is not None for one in timed):
+        return first_token(*worked, hit_share=given["hit_share"], rest_s=given["rest_s"])
+    raise QueryError("first token", "", "give --context and --prefill, or --cold-s and --warm-s")
+
+
+def _routing_text(token: FirstToken, costs: Sequence[RoutingCost]) -> str:
+    from app.domain.serving.prefix_cache import ASSUMES  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.speedup import short  # noqa: PLC0415 - same
+
+    heads = [("Routing", False), ("Cold %", True), ("First token s, mean", True), ("Waited s", True)]
+    rows = [
+        [
+            cost.routing.replace("_", " "),
+            f"{cost.cold_share * 100:.1f}",
+            f"{cost.mean_s:.2f}",
+            f"{cost.waited_s:.2f}",
+        ]
+        for cost in costs
+    ]
+    first = (
+        f"First token: {short(token.cold_s)} s cold, {short(token.warm_s)} s warm, {token.times:.2f} times."
+    )
+    heads = [*heads, ("Assumes that", False)]
+    rows = [[*row, ASSUMES[cost.routing]] for row, cost in zip(rows, costs, strict=True)]
+    return f"{first}\n{text_table(heads, rows)}"
+
+
+def _routing_fields(token: FirstToken, costs: Sequence[RoutingCost]) -> dict[str, Any]:
+    return {
+        "cold_s": token.cold_s,
+        "warm_s": token.warm_s,
+        "times": token.times,
+        "routings": [
+            {
+                "routing": cost.routing,
+                "cold_share": cost.cold_share,
+                "mean_s": cost.mean_s,
+                "waited_s": cost.waited_s,
+            }
+            for cost in costs
+        ],
+    }

@@ -1,0 +1,108 @@
+"""What the checks of a serving setup share: how they read a file, refuse, and lay out timings and traps."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from app.domain.query_error import QueryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from app.domain.serving.timings import Summary
+    from app.domain.serving.traps import Trap
+
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+_DECIMALS: Final = 12
+
+SHAPE = click.option("--format", "shape", type=click.Choice(["text", "json"]), default="text")
+
+
+def number(text: str) -> Decimal:
+    """Return a number as people type it, 0.109, 1,200 or +75, its digits as typed."""
+    from app.domain.typed import read_number  # noqa: PLC0415 - keeps --help quick
+
+    try:
+        return read_number(str(text).strip().removeprefix("+"), decimals=_DECIMALS)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def saying(command: Callable[..., None]) -> Callable[..., None]:
+    """Let bad input end in its sentence and exit code 2."""
+
+    @wraps(command)
+    def said(*args: Any, **asked: Any) -> None:
+        try:
+            command(*args, **asked)
+        except QueryError as error:
+            raise click.UsageError(str(error)) from error
+
+    return said
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a file, at most as many as a check reads."""
+    from app.domain.serving.reading import read_bounded  # noqa: PLC0415 - keeps --help quick
+
+    try:
+        with path.open("rb") as file:
+            return read_bounded(file, path.name)
+    except OSError as error:
+        raise click.UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def print_json(answer: Mapping[str, Any]) -> None:
+    """Print an answer as JSON, its figures as numbers."""
+    click.echo(json.dumps(answer, indent=2, default=_number))
+
+
+def _number(value: object) -> float:
+    if isinstance(value, Decimal):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} is no figure")
+
+
+def summary_fields(summary: Summary) -> dict[str, Any]:
+    """Return a summary of timings as programs take it."""
+    names = ("count", "median", "low_quartile", "high_quartile", "spread_percent")
+    return {
+        **{name: getattr(summary, name) for name in names},
+        "least": min(summary.values),
+        "most": max(summary.values),
+    }
+
+
+def trap_fields(traps: Sequence[Trap]) -> list[dict[str, str]]:
+    """Return traps as programs take them."""
+    return [{"code": trap.code, "sentence": trap.sentence} for trap in traps]
+
+
+def trap_lines(traps: Sequence[Trap]) -> list[str]:
+    """Return a line for each trap: its name and what was seen."""
+    return [f"{trap.code}: {trap.sentence}" for trap in traps]
+
+
+def summary_heads(unit: str) -> list[tuple[str, bool]]:
+    """Return the heads over `summary_cells`."""
+    names = ("Repetitions", f"Median {unit}", "Middle half", "Range", "Spread %")
+    return [(name, True) for name in names]
+
+
+def summary_cells(summary: Summary) -> list[str]:
+    """Return a summary of timings as cells of a table."""
+    from app.domain.serving.speedup import short  # noqa: PLC0415 - keeps --help quick
+
+    return [
+        str(summary.count),
+        short(summary.median),
+        f"{short(summary.low_quartile)} to {short(summary.high_quartile)}",
+        f"{short(min(summary.values))} to {short(max(summary.values))}",
+        f"{summary.spread_percent:.1f}",
+    ]
