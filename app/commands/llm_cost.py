@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LISTS: Final = ("gpu", "provider", "pricing", "service", "quote", "own")
 _ONCE: Final = (
     *("format", "kv", "context", "batch", "cards", "utilisation", "engine", "memory_share", "overhead_gb"),
-    *("attention", "weights_gb", "api", "as_of", "spec", "sort"),
+    *("attention", "weights_gb", "api", "ratio", "as_of", "spec", "sort"),
 )
 """The parameters of a link to a model's page that are options here, but for its pages."""
 

@@ -29,7 +29,13 @@ OFFER: Final = (
 BATCH: Final = (
     *("batch", "fits", "gpus", "tokens_per_s", "tokens_per_s_per_stream", "bound_by", "step_s"),
     *("prefill_tokens_per_s", "max_concurrency", "rented_gpus", "usd_per_hour", "usd_per_mtok_output"),
-    *("usd_per_mtok_input", "used_usd_per_mtok_output", "api_needed_utilisation", "api_can_pay"),
+    *(
+        "usd_per_mtok_input",
+        "usd_per_mtok_blended",
+        "used_usd_per_mtok_output",
+        "api_needed_utilisation",
+        "api_can_pay",
+    ),
     *("missing_gb_per_gpu", "why"),
 )
 COLUMNS: Final = (*OFFER, *BATCH)
@@ -48,6 +54,7 @@ def document(found: Found) -> dict[str, Any]:
         "batch": list(query.batch),
         "cards": list(query.cards),
         "utilisation": float(query.utilisation),
+        "input_per_output": float(query.ratio),
         "engine": query.engine,
         "memory_share": float(query.memory_share),
         "overhead_gb": float(query.overhead_gb),
@@ -201,6 +208,7 @@ def _money(cost: Priced) -> dict[str, Any]:
         "usd_per_hour": money.rental.usd_per_hour,
         "usd_per_mtok_output": money.usd_per_mtok_output,
         "usd_per_mtok_input": money.usd_per_mtok_input,
+        "usd_per_mtok_blended": money.usd_per_mtok_blended,
         "used_usd_per_mtok_output": money.used_usd_per_mtok_output,
         "api_needed_utilisation": None if api is None else api.utilisation,
         "api_can_pay": None if api is None else api.can_pay,

@@ -59,6 +59,9 @@ LLM_PARAMETERS: Final[list[dict[str, Any]]] = [
     ),
     _single("api", _number(0.0001, 100_000), "What an API asks for a million output tokens, in dollars."),
     _single(
+        "ratio", _number(0, 1_000_000), "Prompt tokens to each generated one, where both are blended; 3."
+    ),
+    _single(
         "sort",
         _choice(*SORTS, *(f"-{key}" for key in SORTS)),
         "A figure of the first batch or a fact; a minus sign in front means descending.",

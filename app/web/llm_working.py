@@ -184,6 +184,7 @@ def _dollars(each: Priced, serving: Serving) -> Iterator[Step]:
         yield _alone(money)
     if not isinstance(prefill, Unknown):
         yield _per_mtok("input", money.usd_per_mtok_input, prefill.tokens_per_s, money=money, serving=serving)
+    yield _blended(money, serving)
     if money.against_api is not None:
         yield _api(money, serving)
 
@@ -208,7 +209,21 @@ def _per_mtok(kind: str, usd: Decimal, rate: Decimal, *, money: Money, serving: 
         f"${llm_words.usd(usd)}",
         f"${words.number(money.rental.usd_per_hour, 2)}{_TIMES}10\u2076{_OVER}"
         f"({llm_words.rate(rate)} tokens/s{_TIMES}3600){use}",
-        "the least it can cost, if the whole hour goes to it",
+        f"the least it can cost, for the seconds of {_SECONDS[kind]}",
+    )
+
+
+_SECONDS: Final = {"output": "decode", "input": "prefill"}
+
+
+def _blended(money: Money, serving: Serving) -> Step:
+    ratio = words.exact(serving.input_per_output)
+    both = llm_words.usd(money.usd_per_mtok_input), llm_words.usd(money.usd_per_mtok_output)
+    return Step(
+        "A million tokens of both",
+        f"${llm_words.usd(money.usd_per_mtok_blended)}",
+        f"({ratio}{_TIMES}${both[0]} + ${both[1]}){_OVER}({ratio} + 1)",
+        f"{ratio} prompt tokens to each generated one; no second is paid twice",
     )
 
 

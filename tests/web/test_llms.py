@@ -101,7 +101,7 @@ def test_what_does_not_fit_has_no_cost_on_page_json_and_csv(table: TestClient) -
         [batch] = each["batches"]
         assert (batch["fits"], round(batch["missing_gb_per_gpu"], 2)) == (False, 23.78)
         money = [key for key in batch if "usd" in key or "tokens_per_s" in key or "api" in key]
-        assert len(money) == 9
+        assert len(money) == 10
         assert {batch[key] for key in money} == {None}
     for row in read_csv(get(table, f"{LLAMA}.csv?{WALL}")):
         assert row["fits"] == "false"

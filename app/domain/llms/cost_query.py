@@ -54,7 +54,8 @@ class CostQuery:
 
     `format` and `kv` are formats of weights and cache; `batch` holds requests at once, each with `context`
     tokens. `cards` are the numbers of GPUs that may hold one copy. `weights_gb` replaces the estimate: GB
-    that steps read, as on the board. `api` is what an API asks for a million output tokens, in dollars.
+    that steps read, as on the board. `api` is what an API asks for a million output tokens, in dollars;
+    `ratio` how many prompt tokens come to each generated one where both are blended.
     `memory_share` is the share of memory the engine takes, of what it says; `overhead_gb` what it needs on
     each GPU beside weights and cache.
     """
@@ -71,6 +72,7 @@ class CostQuery:
     attention: str = "tensor"
     weights_gb: Decimal | None = None
     api: Decimal | None = None
+    ratio: Decimal = Decimal(3)
     gpu: tuple[str, ...] = ()
     provider: tuple[str, ...] = ()
     pricing: tuple[str, ...] = ()
@@ -164,6 +166,7 @@ _READ: Final[Mapping[str, Callable[[str, str], Any]]] = MappingProxyType(
             name, value, low=Decimal("0.001"), high=Decimal(1_000_000)
         ),
         "api": lambda name, value: read_decimal(name, value, low=_SMALLEST, high=Decimal(100_000)),
+        "ratio": lambda name, value: read_decimal(name, value, low=Decimal(0), high=Decimal(1_000_000)),
         "sort": lambda name, value: one_of(name, value, names=_SORTS),
     }
 )
@@ -238,6 +241,7 @@ def serving_of(query: CostQuery, profile: LlmProfile, *, api_usd_per_mtok: Decim
         batches=query.batch,
         gpu_counts=query.cards,
         utilisation=query.utilisation,
+        input_per_output=query.ratio,
         api_usd_per_mtok=api_usd_per_mtok if query.api is None else query.api,
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.llms.bounds import DecodeBound
 from app.domain.llms.fit import TooBig
-from app.domain.llms.money import break_even, usd_per_mtok
+from app.domain.llms.money import blended_usd_per_mtok, break_even, usd_per_mtok
 from app.domain.llms.serving import Served, peaks_of, serve
 from app.domain.llms.unknown import Unknown
 from app.domain.metrics import BANDWIDTH, COMPARABLE_PRICE, View
@@ -31,14 +31,16 @@ class Serving:
     """How a model is served: its setup, and how many requests run at once in turn.
 
     `gpu_counts` are the numbers of GPUs that may hold one copy, rising; `utilisation` is the share of the
-    paid time in which the bound is reached. `api_usd_per_mtok` is what an API asks for output. The demand of
-    the setup is that of the first batch.
+    paid time in which the bound is reached, `input_per_output` how many prompt tokens come to each generated
+    one where both are blended. `api_usd_per_mtok` is what an API asks for output. The demand of the setup is
+    that of the first batch.
     """
 
     setup: Setup
     batches: tuple[int, ...]
     gpu_counts: tuple[int, ...]
     utilisation: Decimal = Decimal(1)
+    input_per_output: Decimal = Decimal(3)
     api_usd_per_mtok: Decimal | None = None
 
     def of_batch(self, batch: int) -> Setup:
@@ -102,12 +104,14 @@ class Rental:
 class Money:
     """Dollars at a bound for a rental; `used_usd_per_mtok_output` counts only the GPUs in use.
 
-    Output and input each take the whole hour, so they do not add up. `against_api` is at full use.
+    Input is charged for the seconds of prefill and output for those of decode, so that a workload costs the
+    sum of both and no second is paid twice. `against_api` is at full use.
     """
 
     rental: Rental
     usd_per_mtok_output: Decimal
     usd_per_mtok_input: Decimal
+    usd_per_mtok_blended: Decimal
     used_usd_per_mtok_output: Decimal
     against_api: BreakEven | None
 
@@ -223,12 +227,13 @@ def _money(serving: Serving, row: Row, *, ceiling: Ceiling, usd: Decimal | Unkno
     assert not isinstance(prefill, Unknown)  # noqa: S101 - the same
     rental = rental_of(row, used_gpus=ceiling.gpus, usd_per_gpu_hour=usd)
     rate, use, api = decode.tokens_per_s, serving.utilisation, serving.api_usd_per_mtok
+    output = usd_per_mtok(rental.usd_per_hour, tokens_per_s=rate, utilisation=use)
+    prompt = usd_per_mtok(rental.usd_per_hour, tokens_per_s=prefill.tokens_per_s, utilisation=use)
     return Money(
         rental=rental,
-        usd_per_mtok_output=usd_per_mtok(rental.usd_per_hour, tokens_per_s=rate, utilisation=use),
-        usd_per_mtok_input=usd_per_mtok(
-            rental.usd_per_hour, tokens_per_s=prefill.tokens_per_s, utilisation=use
-        ),
+        usd_per_mtok_output=output,
+        usd_per_mtok_input=prompt,
+        usd_per_mtok_blended=blended_usd_per_mtok(prompt, output, input_per_output=serving.input_per_output),
         used_usd_per_mtok_output=usd_per_mtok(rental.used_usd_per_hour, tokens_per_s=rate, utilisation=use),
         against_api=None
         if api is None

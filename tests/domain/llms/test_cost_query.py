@@ -43,6 +43,7 @@ def queries(draw: st.DrawFn) -> CostQuery:
         attention=draw(st.sampled_from(("tensor", "data"))),
         weights_gb=draw(st.none() | st.decimals(1, 2000, places=2).map(lambda one: one.normalize())),
         api=draw(st.none() | st.decimals("0.01", 100, places=2).map(lambda one: one.normalize())),
+        ratio=draw(st.decimals(0, 100, places=1)).normalize(),
         gpu=tuple(draw(st.lists(st.sampled_from(("h100-sxm", "h200", "b200-sxm")), unique=True))),
         provider=tuple(draw(st.lists(st.sampled_from(("acme", "Zed & Co")), unique=True))),
         pricing=tuple(draw(st.lists(st.sampled_from(("spot", "reserved")), unique=True))),

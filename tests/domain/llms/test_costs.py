@@ -160,6 +160,24 @@ def test_half_the_use_costs_twice_and_an_api_is_held_against_full_use() -> None:
     assert not api.can_pay
 
 
+def test_input_and_output_are_blended_by_their_ratio() -> None:
+    query = CostQuery(context=4096, batch=(8,), ratio=Decimal(10))
+    [cost] = costs(query, row("h200-sxm", "5.29"))
+    found = money(cost)
+    expected = (10 * found.usd_per_mtok_input + found.usd_per_mtok_output) / 11
+    assert found.usd_per_mtok_blended == pytest.approx(expected)
+    # What a million of both costs is what the seconds of both cost: the hour is paid for once.
+    batch = cost.first
+    assert isinstance(batch, Priced)
+    served = batch.ceiling.served
+    assert not isinstance(served.prefill, Unknown)
+    assert not isinstance(served.decode, Unknown)
+    seconds = 10**6 * (
+        Decimal(10) / 11 / served.prefill.tokens_per_s + Decimal(1) / 11 / served.decode.tokens_per_s
+    )
+    assert found.usd_per_mtok_blended == pytest.approx(seconds * Decimal("5.29") / 3600)
+
+
 def test_what_is_not_known_has_its_reason_and_comes_last() -> None:
     query = CostQuery(context=4096, batch=(1,), cards=(1,))
     rows = [
