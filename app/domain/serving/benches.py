@@ -109,7 +109,7 @@ def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: tu
 
 
 _VLLM_SETTINGS: Final = (
-    *("backend", "endpoint_type", "tokenizer_id", "num_prompts", "request_rate", "burstiness"),
+    *("label", "backend", "endpoint_type", "tokenizer_id", "num_prompts", "request_rate", "burstiness"),
     *("max_concurrency", "total_input_tokens"),
 )
 _SGLANG_SETTINGS: Final = (
@@ -124,7 +124,10 @@ _LLAMA_SETTINGS: Final = (
 
 
 def _read_vllm(document: Mapping[str, Any], place: str) -> Iterator[Run]:
-    yield _serving(document, place, tool=VLLM, settings=_VLLM_SETTINGS)
+    # What --metadata KEY=VALUE adds stands among the rest as a text, and often tells two conditions apart.
+    told = sorted(name for name, value in document.items() if isinstance(value, str) and name != "date")
+    settings = tuple(dict.fromkeys((*_VLLM_SETTINGS, *told)))
+    yield _serving(document, place, tool=VLLM, settings=settings)
 
 
 def _read_sglang(document: Mapping[str, Any], place: str) -> Iterator[Run]:
@@ -207,11 +210,11 @@ def _median(metrics: Mapping[str, Any], key: str, *, place: str) -> Decimal | No
 
 
 def _settings(document: Mapping[str, Any], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, shown(_plain(document[name]))) for name in names if name in document)
+    return tuple((name, _setting(document[name])) for name in names if name in document)
 
 
-def _plain(value: Any) -> str:
-    return "none" if value is None else str(value)
+def _setting(value: Any) -> str:
+    return "none" if value is None else shown(value)
 
 
 def _text(value: Any) -> str | None:

@@ -1,12 +1,18 @@
 """Result files of four benchmarks, read to the figures that were written into them, and refused by name."""
 
+import json
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from app.domain.llms.beside_bounds import Beside
+from app.domain.llms.facts import load_llms
+from app.domain.query_error import QueryError
 from app.domain.serving.benches import READERS, Run, read_runs
 from app.domain.serving.benchmarked import configurations, traps_of_all
+from app.domain.serving.beside import NOT_DECODE, On, beside, measured_text, sentence
 from app.domain.serving.reading import InputError
 from app.domain.serving.traps import Evidence
 from tests.domain.serving import results
@@ -72,6 +78,18 @@ def test_every_reader_says_whose_result_it_understands() -> None:
     assert all(any(digit in reader.understands for digit in "0123456789") for reader in READERS)
 
 
+def test_settings_however_nested_are_shown_short() -> None:
+    deep: Any = 5
+    for _ in range(900):
+        deep = [deep]
+    document = results.guidellm(40.0)
+    document["benchmarks"][0]["config"] = {"profile": {"kind": "concurrent", "streams": deep, "rate": None}}
+    (run,) = read_runs(json.dumps(document).encode(), "g.json")
+    assert run.settings[0] == ("kind", "concurrent")
+    assert run.settings[2] == ("rate", "none")
+    assert len(run.settings[1][1]) < 70
+
+
 def test_a_rate_that_does_not_follow_from_its_tokens_and_seconds_is_remarked() -> None:
     assert only(results.vllm(total_output_tokens=9000)).remarks == (
         "output_throughput does not follow: 9,000 tokens in 20.00 s are 450.00 a second, and it says 820.00.",
@@ -121,6 +139,12 @@ def test_files_with_the_same_settings_repeat_one_configuration() -> None:
     assert traps_of_all([eight, more]) == []
 
 
+def test_a_label_or_metadata_tells_two_conditions_apart() -> None:
+    runs = [*runs_of(820, 821), *runs_of(830, 831, label="new"), *runs_of(840, version="0.31.0")]
+    assert [one.summary.count for one in configurations(runs)] == [2, 2, 1]
+    assert len(configurations(runs_of(820, 821, date="20261102-000000"))) == 1
+
+
 def test_the_traps_that_result_files_spring() -> None:
     (single,) = configurations(runs_of(820))
     assert [trap.code for trap in single.traps] == ["too_few_repetitions"]
@@ -140,3 +164,41 @@ def test_the_traps_that_result_files_spring() -> None:
 def test_failed_requests_are_remarked() -> None:
     (one,) = configurations(runs_of(820, failed=3))
     assert one.remarks == ("result.json: 3 requests failed; those that did not may have had it easier.",)
+
+
+def test_a_speed_beside_the_bounds_of_its_model() -> None:
+    """A token reads 7,568,405,504 bytes of layers and head and 4,096 of the table, at 3.35 TB/s.
+
+    That is 442.63 tokens/s for one stream and four times as much for four, as the cache counts for nothing.
+    1,979 dense TFLOPS over two operations for each of 7,568,405,504 parameters are 130,741 tokens/s.
+    """
+    (one,) = configurations(runs_of(820, 821, 819, 820, max_concurrency=4))
+    profile = load_llms()["Qwen/Qwen3-8B"].profile
+    on, day = On(card="h100-sxm", weights="fp8"), date(2026, 11, 29)
+    assert measured_text(one, on) == "820|h100-sxm|fp8|1|4||"
+    found = beside(one, on, profile=profile, llm="Qwen/Qwen3-8B", day=day)
+    assert isinstance(found, Beside)
+    assert float(str(found.times_one_stream)) == pytest.approx(820 * 7_568_409_600 / 3.35e12)
+    assert float(str(found.share_of_batch_bound)) == pytest.approx(820 * 7_568_409_600 / 3.35e12 / 4)
+    assert float(str(found.share_of_any_batch)) == pytest.approx(820 / (1979e12 / 2 / 7_568_405_504))
+    assert sentence(found) == (
+        "Beside H100 SXM 80 GB: 46.3 % of the bound of its batch, 0.6 % of that of any batch, "
+        "185.3 % of the ceiling of one stream."
+    )
+
+
+def test_a_speed_without_a_bound_and_one_above_it() -> None:
+    profile = load_llms()["Qwen/Qwen3-8B"].profile
+    on, day = On(card="h100-sxm", weights="fp8"), date(2026, 11, 29)
+    (endless,) = configurations(runs_of(820, max_concurrency=None))
+    said = sentence(beside(endless, on, profile=profile, llm="", day=day))
+    assert "Not known, of the bound of its batch: the source states no batch." in said
+    (lone,) = configurations(runs_of(820, max_concurrency=1))
+    above = sentence(beside(lone, on, profile=profile, llm="", day=day))
+    assert above.endswith("It lies above a bound, so something it says of itself cannot be so.")
+    with pytest.raises(QueryError, match="accelerator"):
+        beside(lone, On(card="h999", weights="fp8"), profile=profile, llm="", day=day)
+    prompts = results.llama_bench(n_prompt=512, n_gen=0, samples=(900.0,))
+    (prefill,) = configurations(read_runs(results.as_bytes(prompts), "l"))
+    assert beside(prefill, on, profile=profile, llm="", day=day) is NOT_DECODE
+    assert sentence(NOT_DECODE) == "No bound: prompt tokens were timed, not generated ones alone."
