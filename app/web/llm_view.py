@@ -13,6 +13,7 @@ from app.domain.llms.kv import KV_FORMATS
 from app.domain.llms.unknown import Unknown
 from app.domain.offers import PricingModel
 from app.web import llm_words, words
+from app.web.charts import provider_label
 from app.web.state import joined
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def _least(cost: OfferCost, priced: Priced, money: Money) -> str:
     return (
         f"at least ${llm_words.usd(money.usd_per_mtok_output)} a million output tokens, on "
         f"{priced.ceiling.gpus} \N{MULTIPLICATION SIGN} {row.accelerator.name} at "
-        f"{words.provider_name(row.offer.provider)} ({words.pricing(row.offer)}), "
+        f"{provider_label(row.offer.provider)} ({words.pricing(row.offer)}), "
         f"at most {llm_words.rate(decode.tokens_per_s)} tokens/s."
     )
 

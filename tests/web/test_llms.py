@@ -258,6 +258,7 @@ def test_own_prices_are_marked_and_kept_by_nobody(table: TestClient) -> None:
     first = LexborHTMLParser(answer.text).css_first("table.costs tbody tr")
     assert "own" in (first.attributes["class"] or "")
     assert first.css_first(".flag.own").text() == "yours"
+    assert "at yours: Mine (on demand)" in LexborHTMLParser(answer.text).css_first(".verdicts").text()
     href = first.css_first("td.open a").attributes["href"] or ""
     whole = table.get(href)
     assert whole.headers["cache-control"] == "private, no-store"
