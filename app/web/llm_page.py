@@ -178,7 +178,7 @@ def llm_page(found: Found) -> LlmPage:
         json_href=cost_link(f"{subject.path}.json", query, page=1),
         csv_href=cost_link(f"{subject.path}.csv", query, page=1),
         quote_href=f"/quote?{joined([('back', subject.path), *cost_pairs(query)])}",
-        board_href=link("/", query.offers),
+        board_href=link("/", query.offers, weights_gb=found.serving.read_for_one_gb),
         own=tuple(figures_of(query, href=lambda without: cost_link(subject.path, without))),
         hidden=_hidden(found),
         notices=notices(found.served, subject, query=query),

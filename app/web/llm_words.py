@@ -68,6 +68,7 @@ def stated(serving: Serving, query: CostQuery) -> tuple[tuple[str, str], ...]:
     return (
         ("Requests at once", f"{batches}, each with {query.context:,} tokens of context"),
         ("Weights", f"{setup.fmt.label}, {gb(weights.total_bytes)} GB; {weights.basis}"),
+        ("Read for a token", _read_for_one(serving)),
         ("Cache", f"{KV_FORMATS[query.kv].label}, {gb_of_request(serving)} a request of this context"),
         ("Memory", memory(engine)),
         ("GPUs", f"{fewest(serving.gpu_counts)}, {sharing(setup.attention)}"),
@@ -76,6 +77,15 @@ def stated(serving: Serving, query: CostQuery) -> tuple[tuple[str, str], ...]:
             f"{words.exact(serving.utilisation * _HUNDRED)} %; whole instances are paid for, used or not",
         ),
         ("What they are", "ceilings from peak figures, never a speed or a forecast; real serving is slower"),
+    )
+
+
+def _read_for_one(serving: Serving) -> str:
+    """Return what one request alone reads of the weights, and that the board's ceiling is over the same."""
+    read = words.exact(serving.read_for_one_gb)
+    return (
+        f"{read} GB of the weights by one request alone; the board's ceiling with {read} GB is the same "
+        "without a cache"
     )
 
 

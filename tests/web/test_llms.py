@@ -85,6 +85,24 @@ def test_the_board_gives_the_same_for_70_gb(table: TestClient) -> None:
         assert [float(each) for each in figures] == pytest.approx([float(each) for each in of_model[card]])
 
 
+@pytest.mark.parametrize("model", [LLAMA, DEEPSEEK])
+def test_the_boards_ceiling_is_one_request_without_a_cache(table: TestClient, model: str) -> None:
+    """Llama reads 69.503 GB for a token in fp8, all but its embedding, and not the article's round 70."""
+    page = LexborHTMLParser(get(table, f"{model}?context=0&batch=1&provider=runpod"))
+    [href] = [link.attributes["href"] or "" for link in page.css("a") if "on the board" in link.text()]
+    if model == LLAMA:
+        assert "weights_gb=69.503" in href
+    columns = "&columns=accelerator,decode_ceiling_tokens_per_s"
+    of_board = {
+        row["accelerator"]: float(row["decode_ceiling_tokens_per_s"])
+        for row in read_csv(get(table, href.replace("/?", "/offers.csv?") + columns))
+    }
+    assert len(of_board) == 4
+    for row in read_csv(get(table, f"{model}.csv?context=0&batch=1&provider=runpod&cards=1,2,4,8,16,32")):
+        ceiling = float(row["tokens_per_s"]) / int(row["gpus"])
+        assert of_board[row["accelerator"]] == pytest.approx(ceiling, rel=1e-4)
+
+
 WALL = "kv=fp8&context=4096&batch=128&cards=1&gpu=h200-sxm"
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.domain.llms.bounds import DecodeBound
 from app.domain.llms.fit import TooBig
 from app.domain.llms.money import blended_usd_per_mtok, break_even, usd_per_mtok
 from app.domain.llms.serving import Served, peaks_of, serve
+from app.domain.llms.touched import weights_read_bytes
 from app.domain.llms.unknown import Unknown
 from app.domain.metrics import BANDWIDTH, COMPARABLE_PRICE, View
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from app.domain.llms.money import BreakEven
     from app.domain.llms.serving import Setup
     from app.domain.rows import Row
+
+
+_MEGABYTE: Final = Decimal("0.001")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,12 @@ class Serving:
     utilisation: Decimal = Decimal(1)
     input_per_output: Decimal = Decimal(3)
     api_usd_per_mtok: Decimal | None = None
+
+    @property
+    def read_for_one_gb(self) -> Decimal:
+        """GB of weights that one request alone reads a token, to a megabyte: the board's `weights_gb`."""
+        read = weights_read_bytes(self.setup.profile, self.setup.weights, tokens=1)
+        return max(_MEGABYTE, (read / 10**9).quantize(_MEGABYTE))
 
     def of_batch(self, batch: int) -> Setup:
         """Return the setup with another batch."""
