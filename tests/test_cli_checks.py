@@ -174,6 +174,7 @@ def test_the_timed_case_of_a_cold_prefix(run: Run) -> None:
     words = ("check", "prefix-cache", "--cold-s", "4.65", "--warm-s", "1.23")
     lines = run(*words).stdout.splitlines()
     assert lines[0] == "First token: 4.65 s cold, 1.23 s warm, 3.78 times."
+    assert run(*words[:2]).stdout.splitlines() == lines
     assert [line.split()[2:5] for line in lines[2:]] == [
         ["20.0", "1.91", "3.42"],
         ["20.0", "1.91", "3.41"],
@@ -187,7 +188,8 @@ def test_a_cold_prefix_from_its_context(run: Run) -> None:
     words = ("check", "prefix-cache", "--context", "10,000", "--prefill", "2500", "--rest-s", "0.5")
     first = run(*words, "--hit-share", "0.93").stdout.splitlines()[0]
     assert first == "First token: 4.5 s cold, 0.78 s warm, 5.77 times."
-    for wrong in ((), ("--cold-s", "1"), ("--cold-s", "1", "--warm-s", "2"), (*words[2:], "--cold-s", "1")):
+    odd = ("--cold-s", "2", "--warm-s", "1", "--hit-share", "0.5")
+    for wrong in (("--cold-s", "1"), ("--cold-s", "1", "--warm-s", "2"), (*words[2:], "--cold-s", "1"), odd):
         assert run("check", "prefix-cache", *wrong).exit_code == 2
 
 

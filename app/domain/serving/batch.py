@@ -105,7 +105,7 @@ def judge(
     alone = (
         path_of(flags_of(running.requests), deterministic=server.deterministic) if running.requests else path
     )
-    why = [reason for one in requests for reason in reasons_of(one)] if path == "filtered" else []
+    why = [reason for one in requests for reason in reasons_of(one) if _counts(reason, path)]
     return Verdict(
         path=path,
         requests=running.requests,
@@ -113,6 +113,11 @@ def judge(
         kept_by_ended=path != alone,
         notes=tuple(_notes(server, bodies, endpoint=endpoint)),
     )
+
+
+def _counts(reason: Reason, path: Path | None) -> bool:
+    """Tell whether a reason is one for this path: any for the filtered, what makes greedy for the greedy."""
+    return path == "filtered" or (path == "greedy" and reason.field in {"temperature", "top_k"})
 
 
 def _name(name: str, at: int, *, of: int) -> str:

@@ -108,7 +108,10 @@ RULES: Final = Rules(
     paths=MappingProxyType(
         {
             "greedy": "every request takes the likeliest token; nothing is drawn",
-            "gumbel": "the fast path: every request draws by temperature alone (Gumbel-max)",
+            "gumbel": (
+                "the fast path: every request draws by temperature alone (Gumbel-max, unless the server runs "
+                "with SGLANG_OPT_USE_GUMBEL_SAMPLE=0)"
+            ),
             "deterministic": "no request filters, and the server's deterministic mode draws with seeds",
             "filtered": "a request filters by top_k, top_p or min_p, so all of the batch takes the slow path",
         }

@@ -63,6 +63,16 @@ def test_deterministic_mode_takes_the_place_of_the_fast_path_alone() -> None:
     assert verdict({"min_p": 0.05}, deterministic=True).path == "filtered"
 
 
+def test_a_greedy_batch_is_named_for_what_makes_it_greedy() -> None:
+    found = verdict({"temperature": 0, "top_p": 0.5}, {"top_k": 1, "min_p": 0.1})
+    assert (found.path, found.is_fast) == ("greedy", False)
+    assert [(one.request, one.field) for one in found.reasons] == [
+        ("request 1", "temperature"),
+        ("request 2", "top_k"),
+    ]
+    assert verdict({}, deterministic=True).reasons == ()
+
+
 def test_one_greedy_request_among_others_filters_all_and_is_named() -> None:
     found = verdict({}, {"temperature": 0}, {})
     assert found.path == "filtered"
