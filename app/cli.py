@@ -19,6 +19,7 @@ from app.commands import (
     keeping,
     llm_cost,
     llms,
+    moe_cache,
     reviewing,
     scraping,
 )
@@ -69,6 +70,7 @@ def serve(settings: Settings, host: str | None, port: int | None) -> None:
     """Serve the dashboard; on its first start an embedded database is made and filled, and kept from then."""
     import uvicorn  # noqa: PLC0415 - keeps other commands quick
 
+    from app.ingest.duties import Operator  # noqa: PLC0415 - same
     from app.ingest.schedule import beside_server  # noqa: PLC0415 - same
     from app.web.main import create_app  # noqa: PLC0415 - same
 
@@ -77,10 +79,11 @@ def serve(settings: Settings, host: str | None, port: int | None) -> None:
         prepare(engine, settings)
     address, number = host or settings.host, port or settings.port
     click.echo(f"InferPrice {__version__} is at http://{address}:{number}/ (Ctrl-C ends it)", err=True)
-    with beside_server(settings) if settings.serve_reads_sources else nullcontext():
-        uvicorn.run(
-            create_app(settings), host=address, port=number, log_level=settings.log_level, access_log=False
-        )
+    settings = settings.model_copy(update={"host": address})
+    beside = beside_server(settings) if settings.serve_reads_sources else nullcontext()
+    with beside, Operator(settings, now) as operator:
+        application = create_app(settings, duties=operator)
+        uvicorn.run(application, host=address, port=number, log_level=settings.log_level, access_log=False)
 
 
 @main.command(name="migrate")
@@ -269,3 +272,4 @@ llms.llm.add_command(llm_cost.cost)
 main.add_command(llms.llm)
 main.add_command(checking.check)
 main.add_command(benching.bench)
+main.add_command(moe_cache.moe_cache)

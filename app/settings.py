@@ -6,9 +6,10 @@ import re
 from functools import cached_property
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run time
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app import __version__
@@ -44,6 +45,15 @@ class Settings(BaseSettings):
 
     port: int = Field(default=8000, ge=1, le=65535)
     """Port that `serve` listens on."""
+
+    public_url: str = ""
+    """Address at which readers reach `serve`, such as `https://prices.example.org`, if it is another one."""
+
+    oauth_issuer: str = ""
+    """Issuer of tokens for `/mcp`, as its tokens name it; with it everything asked there needs a token."""
+
+    oauth_jwks_url: str = ""
+    """Where the issuer publishes its keys; `/.well-known/jwks.json` behind the issuer by default."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """What is worth a log line."""
@@ -98,6 +108,21 @@ class Settings(BaseSettings):
             raise ValueError("begin it with sqlite:/// or postgresql://")
         return value
 
+    @field_validator("public_url", "oauth_issuer", "oauth_jwks_url")
+    @classmethod
+    def _web_address(cls, value: str, info: ValidationInfo) -> str:
+        """Refuse what is no address of the web, or can be read on the way; tokens are for a public one."""
+        parts = urlsplit(value)
+        is_here = parts.hostname in {"127.0.0.1", "localhost", "::1"}
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_here)
+        if value and not (parts.hostname and is_safe):
+            raise ValueError("begin it with https://; http:// is for this machine alone")
+        if value and (parts.query or parts.fragment or parts.username is not None):
+            raise ValueError("leave out what stands before an @ and after a ? or #")
+        if value and info.field_name == "oauth_issuer" and not info.data.get("public_url"):
+            raise ValueError("set INFERPRICE_PUBLIC_URL, which tokens are for, too")
+        return value if info.field_name == "oauth_issuer" else value.rstrip("/")
+
     @field_validator("enabled_sources", mode="before")
     @classmethod
     def _names(cls, value: object) -> object:
@@ -112,6 +137,16 @@ class Settings(BaseSettings):
     def database_url(self) -> str:
         """Return the database's address; the embedded one when none is set."""
         return self.database_address or f"sqlite:///{self.home / 'inferprice.db'}"
+
+    @property
+    def oauth_resource(self) -> str:
+        """Return what tokens have to be for: the address of `/mcp`."""
+        return f"{self.public_url}/mcp"
+
+    @property
+    def oauth_keys_url(self) -> str:
+        """Return where the issuer's keys are."""
+        return self.oauth_jwks_url or f"{self.oauth_issuer.rstrip('/')}/.well-known/jwks.json"
 
     def provider_keys(self) -> dict[str, SecretStr]:
         """Return the providers' keys that are set, by the name of their setting."""

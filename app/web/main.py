@@ -34,6 +34,7 @@ from app.web import (
     schemas,
     status_page,
 )
+from app.web.agent.endpoint import Endpoint
 from app.web.boards import BoardKeeper, NoBoardError
 from app.web.observability import RequestTimes, SourceFigures
 from app.web.old_links import moved
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from app.domain.duties import Duties
     from app.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -74,14 +76,20 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> FastAPI:
-    """Return the web application for these settings. `clock` returns now, aware and UTC."""
+def create_app(
+    settings: Settings, *, clock: Callable[[], datetime] = utc_now, duties: Duties | None = None
+) -> FastAPI:
+    """Return the web application for these settings. `clock` returns now, aware and UTC.
+
+    `duties` are what an operator with a token may ask for at /mcp.
+    """
     engine = make_engine(settings.database_url)
     catalogue = load_catalogue()
 
     @asynccontextmanager
     async def lifespan(_application: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with protocol.running():
+            yield
         engine.dispose()
 
     application = FastAPI(
@@ -119,6 +127,8 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
     application.include_router(dumps_page.router)
     application.include_router(schemas.router)
     application.routes.extend(more_pages.LAST_PAGES)
+    protocol = Endpoint(application, settings, duties=duties)
+    application.routes.extend(protocol.routes())
     application.mount("/static", BrowserFiles(static_dir()), name="static")
     application.add_exception_handler(QueryError, _on_query_error)
     application.add_exception_handler(NoBoardError, _on_no_board)

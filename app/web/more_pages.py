@@ -116,7 +116,7 @@ def _in_path(name: str, about: str) -> dict[str, Any]:
 
 
 _DAY: Final[dict[str, Any]] = {"type": "string", "format": "date"}
-_HISTORY: Final = [
+HISTORY_PARAMETERS: Final = [
     _single("gpu", "A variant, h100-sxm by default.", schema=_TEXT),
     _single("metric", "A figure that a price gives.", schema={"type": "string", "enum": list(PRICED)}),
     *_of_board(("precision", "weights_gb", "service")),
@@ -178,7 +178,7 @@ for _path, _as_json, _as_csv, _about, _parameters in (
         history_page.history_json,
         history_page.history_csv,
         "A card's prices over time, a line a provider",
-        _HISTORY,
+        HISTORY_PARAMETERS,
     ),
     (
         "/charts/scatter",
@@ -285,12 +285,12 @@ for _path, _as_csv, _about, _parameters in (
     _twin(_path, _as_csv, summary=_about, media_type=CSV, parameters=_parameters)
 
 for _path, _figure, _about, _parameters in (
-    ("history", history_page.history_figure, "A card's prices over time", _HISTORY),
+    ("history", history_page.history_figure, "A card's prices over time", HISTORY_PARAMETERS),
     (
         "roofline",
         gpu_page.roofline_figure,
         "The roofline of one variant",
-        [{**_HISTORY[0], "required": True}],
+        [{**HISTORY_PARAMETERS[0], "required": True}],
     ),
     ("scatter", chart_pages.scatter_figure, "Both ratios of each offer", PARAMETERS),
     ("bars", chart_pages.bars_figure, "A figure by provider and card", PARAMETERS),

@@ -23,7 +23,7 @@ def _parameter(name: str, values: tuple[str, ...], about: str) -> dict[str, Any]
     return {"name": name, "in": "query", "required": False, "description": about, "schema": schema}
 
 
-_COMPARE: Final = [
+COMPARE_PARAMETERS: Final = [
     *(each for each in PARAMETERS if each["name"] in NAMES),
     _parameter("metric", tuple(COMPARED), "What the cards are compared by; usd_per_tbs_hour by default."),
 ]
@@ -48,7 +48,7 @@ _COMPARE_SCHEMA: Final = {
     "/compare.json",
     response_class=Response,
     summary="Cards side by side at the same provider, as JSON",
-    openapi_extra={"parameters": _COMPARE},
+    openapi_extra={"parameters": COMPARE_PARAMETERS},
     responses={
         200: {"description": "The pairing.", "content": {JSON: {"schema": _COMPARE_SCHEMA}}},
         **REFUSALS,
@@ -63,7 +63,7 @@ def compare_json(request: Request) -> Response:
     "/compare.csv",
     response_class=Response,
     summary="Cards side by side at the same provider, as CSV",
-    openapi_extra={"parameters": _COMPARE},
+    openapi_extra={"parameters": COMPARE_PARAMETERS},
     responses={
         200: {"description": "The cells.", "content": {"text/csv": {"schema": {"type": "string"}}}},
         **REFUSALS,

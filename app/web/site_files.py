@@ -127,7 +127,7 @@ def _llms(application: FastAPI, base: str) -> Iterator[str]:
     )
     yield "Numbers have their unit in the key or in the header of a column. Unknown is null or empty, never"
     yield "zero. Ceilings are bounds from peak figures, not speeds or forecasts. Rates are dense.\n"
-    yield f"The Model Context Protocol is spoken at [/mcp]({base}mcp): tools for the same queries, read only.\n"
+    yield f"The Model Context Protocol is spoken at [/mcp]({base}mcp): the same queries as tools.\n"
     yield f"Figures (methodology version {METHODOLOGY_VERSION}):\n"
     for metric in METRICS.values():
         said = f"{_sentence(metric.formula)} It is {_sentence(NATURE[metric.nature])}"
