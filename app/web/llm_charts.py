@@ -60,7 +60,7 @@ def cost_figure(found: Found) -> Figure:
 def _wall(curve: Curve, colour: str, *, top: Decimal) -> Figure:
     """Return the upright line at which memory is full."""
     last = curve.points[-1]
-    said = f"memory is full: at most {curve.wall:,} requests on {llm_words.gpus(curve.gpus)}"
+    said = f"memory is full: at most {last.batch:,} requests on {llm_words.gpus(curve.gpus)}"
     return {
         "type": "scatter",
         "mode": "lines",

@@ -184,7 +184,7 @@ def _bounds(cost: Priced) -> dict[str, Any]:
         "batch": cost.batch,
         "fits": True,
         "gpus": cost.ceiling.gpus,
-        "max_concurrency": served.fit.max_concurrency,
+        "max_concurrency": cost.ceiling.most_requests,
     }
     if not isinstance(decode, Unknown):
         values |= {

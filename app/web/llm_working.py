@@ -91,11 +91,13 @@ def _memory(budget: Budget) -> Iterator[Step]:
 
 
 def _most(each: Priced) -> Step:
-    fit = each.ceiling.served.fit
+    fit, most = each.ceiling.served.fit, each.ceiling.most_requests
     return Step(
         "Fits",
         f"yes, on {llm_words.gpus(fit.gpus)}",
-        f"at most {fit.max_concurrency:,} requests of this context at once",
+        "requests without context keep nothing in memory"
+        if most is None
+        else f"at most {_requests(most)} of this context at once",
         "" if fit.longest_context is None else f"one request alone: up to {fit.longest_context:,} tokens",
     )
 

@@ -40,6 +40,15 @@ def test_a_line_ends_at_the_last_batch_that_memory_holds(table: TestClient) -> N
     assert h200["y"][5] == pytest.approx(5.29e6 / 3600 / 1688.3227, rel=1e-6)
 
 
+def test_requests_without_context_meet_no_wall(table: TestClient) -> None:
+    found = figure(table, "cost", "context=0&batch=1&gpu=h200-sxm")
+    [line] = list(lines(found))
+    assert line["x"] == [2**power for power in range(11)]
+    assert not [each for each in found["data"] if each["name"].startswith("memory wall")]
+    document = json.loads(get(table, f"{LLAMA}.json?context=0&batch=1&gpu=h200-sxm"))
+    assert {each["batches"][0]["max_concurrency"] for each in document["offers"]} == {None}
+
+
 def test_what_does_not_fit_is_on_no_chart(table: TestClient) -> None:
     for name in ("cost", "throughput", "roofline"):
         assert list(lines(figure(table, name, WALL))) == []

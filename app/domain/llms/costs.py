@@ -71,6 +71,12 @@ class Ceiling:
         """GPUs that hold the copy."""
         return self.served.fit.gpus
 
+    @property
+    def most_requests(self) -> int | None:
+        """Most requests of this context at once, None without a limit: they keep nothing in memory."""
+        fit = self.served.fit
+        return fit.max_concurrency if fit.budget.request_bytes else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoesNotFit:

@@ -46,19 +46,19 @@ class Point:
 class Curve:
     """One card at the offer that stands for it, on as many GPUs as the first batch asks for.
 
-    `wall` is the most requests that memory holds: there is nothing beyond.
+    `wall` is the most requests that memory holds, None without a limit: there is nothing beyond.
     """
 
     cost: OfferCost
     card: Accelerator
     gpus: int
-    wall: int
+    wall: int | None
     points: tuple[Point, ...]
 
     @property
     def is_walled(self) -> bool:
         """Tell whether the curve ends where memory does."""
-        return self.wall <= LARGEST
+        return self.wall is not None and self.wall <= LARGEST
 
 
 def curves(serving: Serving, costs: Iterable[OfferCost]) -> tuple[Curve, ...]:
@@ -76,8 +76,9 @@ def curves(serving: Serving, costs: Iterable[OfferCost]) -> tuple[Curve, ...]:
 
 
 def _curve(serving: Serving, cost: OfferCost, *, card: Accelerator, first: Priced, money: Money) -> Curve:
-    wall = first.ceiling.served.fit.max_concurrency
-    batches = sorted({*_doubled(min(wall, LARGEST)), *(each for each in serving.batches if each <= wall)})
+    wall = first.ceiling.most_requests
+    asked = (each for each in serving.batches if wall is None or each <= wall)
+    batches = sorted({*_doubled(LARGEST if wall is None else min(wall, LARGEST)), *asked})
     setup = serving.setup
     points = []
     for batch in batches:
