@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from app.domain.llms.checkpoint.facts import Tally, facts_of
 from app.domain.llms.checkpoint.gguf import MAGIC, read_gguf
@@ -15,6 +16,8 @@ from app.domain.llms.checkpoint.index import Group, check_names, groups_of, read
 from app.domain.llms.checkpoint.quantisation import quantisation_of
 from app.domain.llms.checkpoint.safetensors import read_safetensors
 from app.domain.llms.checkpoint.yarn import context_of, context_of_gguf
+from app.domain.query_error import QueryError
+from app.domain.serving.expert_cache import experts_of
 from app.ingest.fetch import fetching, keys_of, limits_of
 from app.ingest.fetched import FetchError
 from app.ingest.places import (
@@ -37,11 +40,13 @@ if TYPE_CHECKING:
     from app.domain.llms.checkpoint.facts import CheckpointFacts
     from app.domain.llms.checkpoint.header import CheckpointFile, Header
     from app.domain.llms.checkpoint.identity import Identity
+    from app.domain.serving.expert_cache import Experts
     from app.ingest.fetch import Fetcher
     from app.ingest.places import Place
     from app.settings import Settings
 
 _SAFETENSORS: Final = ".safetensors"
+_GGUF: Final = ".gguf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +112,45 @@ def identities(
             yield source, first if isinstance(first, str) else str(listing)
         else:
             yield source, compare(first, listing)
+
+
+def read_experts(sources: Sequence[str], fetcher: Fetcher, *, hub: Hub = HUGGING_FACE) -> Experts:
+    """Return the experts of one GGUF: from one of its parts, which names the others, or from several.
+
+    Raises QueryError for sources that are not one model, HeaderError or FetchError where it cannot be read.
+    """
+    for source in sources:
+        kind_of(source, hub=hub.url, schemes=fetcher.limits.schemes)
+    place = place_of(sources[0], _reach(sources[0], fetcher, budget=Budget(), hub=hub), hub=hub.url)
+    folder, _ = _folder_and_name(sources[0])
+    for source in sources[1:]:
+        if _folder_and_name(source) not in {(folder, name) for name in place.files}:
+            raise QueryError("SOURCE", source, f"give parts of the same model as {place.name}")
+    groups = groups_of(name for name in place.files if name.endswith(_GGUF))
+    if len(groups) != 1:
+        held = f"several GGUF models ({', '.join(each.name for each in groups[:5])})" if groups else "no GGUF"
+        raise FetchError(
+            "several" if groups else "no_gguf", f"{place.name} holds {held}: name a file of one."
+        )
+    try:
+        return experts_of(_gguf_headers(place, groups[0]))
+    except OSError as error:
+        raise FetchError("unreadable", _sentence(error)) from None
+
+
+def _gguf_headers(place: Place, group: Group) -> Iterator[Header]:
+    for number, name in enumerate(group.files):
+        header = read_gguf(place.open(name))
+        _check_split(header, number, count=len(group.files))
+        yield header
+
+
+def _folder_and_name(source: str) -> tuple[str, str]:
+    """Return where a file lies and what it is called there."""
+    if source.startswith(("http://", "https://")):
+        folder, _, name = source.partition("?")[0].rpartition("/")
+        return folder, unquote(name)
+    return str(Path(source).parent), Path(source).name
 
 
 @contextmanager
