@@ -1,0 +1,192 @@
+"""`inferprice moe-cache` as a person uses it, on files that are here and on a server of this machine."""
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import main
+from app.ingest import checkpoints
+from app.ingest.fetched import Limits
+from tests.domain.llms.headers import Spec, gguf
+from tests.domain.serving.experts import SAID, TINY
+from tests.ingest.hub import HubHandler, Sent, part
+from tests.ingest.server import serving
+
+Run = Callable[..., Result]
+DENSE: list[Spec] = [("blk.0.ffn_up.weight", "Q4_K", (256, 1024))]
+HEADER = (
+    Path(__file__).resolve().parents[2]
+    / "shared"
+    / "models"
+    / "headers"
+    / "synthetic-qwen3-30b-a3b-q4_k_m.header.gguf"
+)
+
+
+def halves() -> dict[str, tuple[bytes, int]]:
+    """Give the two parts of one model, each with its number."""
+    return {
+        f"tiny-0000{number + 1}-of-00002.gguf": gguf(
+            tensors, {**said, "split.no": ("u16", number), "split.count": ("u16", 2)}
+        )
+        for number, (tensors, said) in enumerate(((TINY[:6], SAID), (TINY[6:], {})))
+    }
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Give a function that runs `inferprice moe-cache` where models lie, a whole one and several others."""
+    put(tmp_path / "tiny.gguf", gguf(TINY, SAID))
+    put(tmp_path / "short.gguf", gguf(TINY, SAID), lacks=32)
+    put(tmp_path / "dense.gguf", gguf(DENSE, {"general.architecture": ("text", "llama")}))
+    for name, file in halves().items():
+        put(tmp_path / name, file)
+    monkeypatch.chdir(tmp_path)
+    environment = {"INFERPRICE_HOME": str(tmp_path / "home")}
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(main, ["moe-cache", *words], env=environment, catch_exceptions=False)
+
+    return run
+
+
+def put(path: Path, file: tuple[bytes, int], *, lacks: int = 0) -> None:
+    head, file_bytes = file
+    with path.open("wb") as opened:
+        opened.write(head)
+        opened.truncate(file_bytes - lacks)
+
+
+def test_a_plan_with_its_cautions_and_what_was_measured(run: Run) -> None:
+    result = run("tiny.gguf", "--mib", "4")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    # By hand in tests/domain/serving/test_expert_cache.py.
+    assert lines[0] == "tiny: 4 MoE layers of 4 experts, of which a token uses 2; 0.01 GiB of experts."
+    assert lines[1] == (
+        "--moe-cache-mib 4: 3.63 MiB of slots, 0.37 MiB left over; every group is cached from 3 MiB."
+    )
+    assert " ".join(lines[3].split()) == "1 2 down Q6_K, gate Q4_K, up Q4_K 509,952 3 37.5 1 3"
+    assert " ".join(lines[4].split()) == "2 2 down Q4_K, gate Q4_K, up Q4_K 442,368 3 37.5 1 3"
+    assert lines[5].startswith("Group 1: one token uses 2 experts in each of 2 layers, and 3 slots")
+    assert "They fit from 5 MiB." in lines[5]
+    assert "Past 32 tokens a step does not use the slots" in result.stdout
+    rows = [line.split() for line in lines if line.startswith("--cpu-moe")]
+    assert rows[:3] == [
+        ["--cpu-moe", "9.6", "150", "-"],
+        ["--cpu-moe", "--moe-cache-mib", "50", "3.8", "152", "0.0"],
+        ["--cpu-moe", "--moe-cache-mib", "10000", "43.2", "382", "95.7"],
+    ]
+    assert lines[-1].startswith("Rules of llama.cpp b11712 and measurements: inferprice.pages.dev, ")
+
+
+def test_the_same_as_json(run: Run) -> None:
+    answer = json.loads(run("tiny.gguf", "--mib", "6", "--n-cpu-moe", "3", "--format", "json").stdout)
+    assert (answer["architecture"], answer["moe_layers"], answer["expert_bytes"]) == ("tiny", 4, 7_618_560)
+    assert (answer["starts"], answer["starts_from_mib"], answer["every_group_from_mib"]) == (True, 3, 5)
+    assert [(group["layers"], group["floor_mib"]) for group in answer["groups"]] == [([0, 2], 3), ([1], 5)]
+    assert answer["groups"][0]["types"] == {"down": "Q6_K", "gate": "Q4_K", "up": "Q4_K"}
+    assert answer["leftover_bytes"] + answer["cache_bytes"] == 6 * 2**20
+    assert [each["level"] for each in answer["warnings"] if each["code"] == "concurrency"] == ["info"]
+    assert answer["measured"]["rows"][4]["decode_tokens_per_s"] == 43.2
+    assert answer["measured"]["rows"][2]["hit_percent"] is None
+
+
+@pytest.mark.parametrize("named", [(0,), (1,), (0, 1), (1, 0)])
+def test_all_parts_of_a_model_are_read_however_many_are_named(run: Run, named: tuple[int, ...]) -> None:
+    names = list(halves())
+    words = ("--mib", "4", "--format", "json")
+    assert run(*(names[at] for at in named), *words).stdout == run("tiny.gguf", *words).stdout
+
+
+def test_a_model_at_an_address_is_planned_from_its_headers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Limits(
+        user_agent="InferPrice/test", delay_s=0, timeout_s=5, max_body_bytes=2_000_000, schemes=("http",)
+    )
+    monkeypatch.setattr(checkpoints, "limits_of", lambda _: limits)
+    sent = Sent()
+    with serving(HubHandler) as host:
+        addresses = [host.answer(f"/m/{name}", part(file, sent)) for name, file in halves().items()]
+        remote = run(addresses[0], "--mib", "4", "--format", "json")
+        both = run(*addresses, "--mib", "4", "--format", "json")
+    assert remote.exit_code == both.exit_code == 0
+    assert remote.stdout == both.stdout == run("tiny.gguf", "--mib", "4", "--format", "json").stdout
+    assert sent.body_bytes < 100_000
+
+
+def test_a_budget_with_which_the_server_does_not_start(run: Run) -> None:
+    result = run("tiny.gguf", "--mib", "2")
+    assert result.exit_code == 3
+    assert "At 2 MiB no group holds the experts of one token, and the server does not start" in result.stdout
+    assert "it does from 3 MiB." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("dense.gguf", "dense.gguf: it has no stacked expert tensors; the MoE cache holds experts"),
+        ("short.gguf", "short.gguf: its tensors end at byte 7618560 of the data, which has 7618528;"),
+        ("cut.gguf", "cut.gguf: it ends at byte 300 within "),
+        ("page.gguf", "page.gguf: it begins with "),
+        ("huge.gguf", "huge.gguf: it claims 9223372036854775808 tensors"),
+        ("lone-00001-of-00002.gguf", "lone-00002-of-00002.gguf cannot be read: No such file or directory."),
+    ],
+)
+def test_a_file_without_a_plan_ends_in_a_sentence(run: Run, name: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "cut.gguf").write_bytes(gguf(TINY, SAID)[0][:300])
+    (tmp_path / "page.gguf").write_bytes(b"<!doctype html>")
+    (tmp_path / "huge.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 2**63, 0))
+    put(tmp_path / "lone-00001-of-00002.gguf", halves()["tiny-00001-of-00002.gguf"])
+    result = run(name, "--mib", "4")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert sentence in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("tiny.gguf", "--mib", "0"), "mib: '0' is not right"),
+        (("tiny.gguf", "--mib", "-1"), "mib: '-1' is not right"),
+        (("tiny.gguf", "--mib", "9223372036854775808"), "mib: '9223372036854775808' is not right"),
+        (("tiny.gguf", "--mib", "nan"), "'nan' is not a valid integer"),
+        (("tiny.gguf",), "mib: 'a tenth of the experts' is not right"),
+        (("tiny.gguf", "--mib", "4", "--n-cpu-moe", "0"), "n_cpu_moe: '0' is not right"),
+        (("tiny.gguf", "dense.gguf"), "SOURCE: 'dense.gguf' is not right: give parts of the same model"),
+        (("nothing.gguf",), "SOURCE: 'nothing.gguf' is not right"),
+        ((), "Missing argument"),
+    ],
+)
+def test_wrong_words_are_refused(run: Run, words: tuple[str, ...], sentence: str) -> None:
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+
+
+def test_a_folder_with_several_models_asks_for_a_file(run: Run, tmp_path: Path) -> None:
+    result = run(".")
+    assert result.exit_code == 3
+    assert (
+        f"{tmp_path.name} holds several GGUF models (dense, short, tiny, tiny): name a file" in result.stderr
+    )
+    (tmp_path / "empty").mkdir()
+    assert "empty holds no GGUF" in run("empty").stderr
+
+
+@pytest.mark.skipif(not HEADER.is_file(), reason="not run: ../shared is not here")
+def test_a_header_at_the_length_of_its_file(run: Run, tmp_path: Path) -> None:
+    """The layout of Qwen3-30B-A3B Q4_K_M as a sparse file; the figures are those of the server's own log."""
+    put(tmp_path / "qwen.gguf", (HEADER.read_bytes(), 18_550_753_504))
+    result = run("qwen.gguf", "--mib", "10000")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].endswith("48 MoE layers of 128 experts, of which a token uses 8; 16.35 GiB of experts.")
+    assert "9,999.32 MiB of slots" in lines[1]
+    assert lines[1].endswith("every group is cached from 50 MiB.")
+    assert [line.split()[-4:] for line in lines[3:5]] == [["1,834", "59.7", "32", "50"]] * 2
+    assert run("qwen.gguf", "--mib", "49").exit_code == 3
+    assert run(str(HEADER)).exit_code == 3
