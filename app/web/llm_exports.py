@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.llms.costs import DoesNotFit
 from app.domain.llms.curves import curves
+from app.domain.llms.duels import duels
 from app.domain.llms.unknown import Unknown
 from app.web import llm_words, words
+from app.web.llm_duels import plain_duel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,6 +68,7 @@ def document(found: Found) -> dict[str, Any]:
         "api": None if found.api is None else plain_api(found.api),
         "total": len(found.costs),
         "offers": [json_offer(cost) for cost in found.costs],
+        "bigger_against_two_smaller": [plain_duel(each) for each in duels(found.serving, found.costs)],
         "curves": [_curve(each) for each in curves(found.serving, found.costs)],
     }
 

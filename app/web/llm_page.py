@@ -15,6 +15,7 @@ from app.domain.query import DEFAULT_PER_PAGE
 from app.web import llm_charts, llm_exports, llm_words, words
 from app.web.answers import Answer, etag, not_modified, respond, respond_privately
 from app.web.kept import HTML, answer_kept, base_of, csv_of_objects, json_of, nothing_near, page_of
+from app.web.llm_duels import duel_lines
 from app.web.llm_found import find, read_cost
 from app.web.llm_measured import measured_lines
 from app.web.llm_subjects import subject_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from app.domain.llms.cost_query import CostQuery
     from app.domain.llms.curves import Curve
     from app.web.boards import Served
+    from app.web.llm_duels import DuelLine
     from app.web.llm_found import Found
     from app.web.llm_measured import MeasuredLine
     from app.web.llm_view import Form, Heading, OfferLine, Subject
@@ -72,6 +74,7 @@ class LlmPage:
     api: str
     api_caution: str
     curves: tuple[Curve, ...]
+    duels: tuple[DuelLine, ...]
     measured: tuple[MeasuredLine, ...]
     figures: dict[str, str]
 
@@ -195,6 +198,7 @@ def llm_page(found: Found) -> LlmPage:
         next_href=_next(found, start=start),
         api=_api(found, asked),
         curves=llm_charts.curves_of(found),
+        duels=duel_lines(found),
         measured=measured_lines(subject),
         figures={
             name: cost_link(f"/figures{subject.path}/{name}.json", query, page=1)

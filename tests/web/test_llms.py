@@ -167,6 +167,22 @@ def test_offers_stand_by_the_cost_of_the_first_batch_and_those_that_do_not_fit_l
     assert turned == [*reversed(known), *[None] * (len(firsts) - len(known))]
 
 
+def test_one_bigger_card_stands_against_two_smaller_at_each_provider(table: TestClient) -> None:
+    """As in the article for one against one: the H200 costs less at six of seven, all but Together."""
+    query = "kv=fp8&context=4096&batch=8&pricing=on_demand&gpu=h200-sxm&gpu=h100-sxm"
+    pairs = json.loads(get(table, f"{LLAMA}.json?{query}"))["bigger_against_two_smaller"]
+    assert {each["provider"]: each["cheaper"] for each in pairs} == {
+        **dict.fromkeys(("runpod", "coreweave", "nebius", "modal", "deepinfra", "fireworks"), "first"),
+        "together": "second",
+    }
+    lines = LexborHTMLParser(get(table, f"{LLAMA}?{query}")).css("#pairs tbody tr")
+    shown = [
+        [float(cell.attributes["data-value"] or "") for cell in line.css("td[data-value]")] for line in lines
+    ]
+    sides = [[each[side]["usd_per_mtok_output"] for side in ("first", "second")] for each in pairs]
+    assert shown == sides
+
+
 def test_every_figure_opens_its_arithmetic_and_the_source_of_its_price(table: TestClient) -> None:
     page = LexborHTMLParser(get(table, f"{LLAMA}?kv=fp8&context=4096&batch=8&gpu=h200-sxm&provider=runpod"))
     href = page.css_first("td.open a").attributes["href"] or ""
