@@ -52,7 +52,7 @@ def test_tests_of_llama_bench_with_their_repetitions() -> None:
     tests = (
         results.llama_bench(n_prompt=512, n_gen=0, samples=(900.0, 905.0, 903.0, 901.0)),
         results.llama_bench(samples=(43.2, 43.1, 43.4, 43.3)),
-        results.llama_bench(n_prompt=512, samples=(50.0, 51.0)),
+        results.llama_bench(n_prompt=128, samples=(50.0, 51.0)),
     )
     for lines in (False, True):
         prefill, decode, both = read_runs(results.as_bytes(*tests, lines=lines), "bench.json")
@@ -94,6 +94,9 @@ def test_a_rate_that_does_not_follow_from_its_tokens_and_seconds_is_remarked() -
     assert only(results.vllm(total_output_tokens=9000)).remarks == (
         "output_throughput does not follow: 9,000 tokens in 20.00 s are 450.00 a second, and it says 820.00.",
     )
+    assert only(results.vllm(total_output_tokens=16300)).remarks == ()
+    assert only(results.vllm(total_output_tokens=16200)).remarks != ()
+    assert only(results.llama_bench(samples=(43.0, 44.0), avg_ts=43.9)).remarks == ()
     (remark,) = only(results.llama_bench(samples=(43.0, 44.0), avg_ts=60.0)).remarks
     assert remark == "avg_ts does not follow: its samples average 43.50, and it says 60.00."
 

@@ -69,6 +69,10 @@ def test_costs_of_the_timed_case() -> None:
     assert (pinned.mean_s, pinned.waited_s) == (Decimal("1.572"), 0)
 
 
+def test_a_warm_first_token_may_take_as_long_as_a_cold_one() -> None:
+    assert measured(Decimal(1), Decimal(1)).times == 1
+
+
 def test_refusals() -> None:
     with pytest.raises(InputError, match="at most the 1 s"):
         measured(Decimal(1), Decimal(2))

@@ -13,6 +13,7 @@ from app.domain.serving.reading import (
     MOST_FIGURE,
     InputError,
     as_figure,
+    figure,
     read_bounded,
     read_documents,
     read_numbers,
@@ -156,6 +157,15 @@ def test_what_is_no_figure(value: object) -> None:
     with pytest.raises(InputError, match=r"^rate"):
         as_figure(value, "rate")
     assert as_figure(int(MOST_FIGURE), "rate") == MOST_FIGURE
+
+
+def test_a_missing_figure_is_said_to_be_missing() -> None:
+    with pytest.raises(
+        InputError, match=r"^f: rate: 'missing' is not right: give a number from 0 to 1e\+15$"
+    ):
+        figure({}, "rate", place="f")
+    with pytest.raises(InputError, match=r"'0' is not right"):
+        figure({"rate": 0}, "rate", place="f", least=Decimal(1))
 
 
 def test_what_is_shown_can_be_printed_anywhere() -> None:

@@ -91,6 +91,7 @@ def test_one_greedy_request_among_others_filters_all_and_is_named() -> None:
         ({"top_k": 1073741824}, "gumbel"),
         ({"top_k": 1073741823}, "filtered"),
         ({"top_k": 20.0}, "filtered"),
+        ({"top_k": 2147483647}, "filtered"),
         ({"min_p": 0}, "gumbel"),
         ({"min_p": 1e-9}, "filtered"),
         ({"top_p": 0.9999999}, "filtered"),
@@ -115,6 +116,8 @@ def test_generate_reads_its_own_parameters_one_set_for_each_prompt() -> None:
     outside = verdict({"text": "a", "top_p": 0.5}, endpoint="generate")
     assert outside.path == "gumbel"
     assert "fields beside it" in outside.notes[0]
+    assert verdict({"top_p": 0.5}, endpoint="generate").notes == ()
+    assert verdict({"text": "a"}, endpoint="generate").notes == ()
     two = {"text": ["a", "b"], "sampling_params": [{"temperature": 1}, {"top_p": 0.5}]}
     assert [one.request for one in verdict(two, endpoint="generate").reasons] == ["request 1, prompt 2"]
     assert verdict({"text": "a", "sampling_params": None}, endpoint="generate").path == "gumbel"
@@ -158,6 +161,7 @@ def test_greedy_requests_stay_filtered_after_the_one_that_draws_has_ended() -> N
         ({"temperature": [0.7]}, "temperature"),
         ({"top_k": 0}, "top_k"),
         ({"top_k": -2}, "top_k"),
+        ({"top_k": 2**31}, "top_k"),
         ({"top_k": 2**63}, "top_k"),
         ({"top_k": 10**59}, "top_k"),
         ({"top_k": 1.5}, "top_k"),

@@ -101,7 +101,10 @@ def test_what_follows_from_rounded_numbers(
 
 @pytest.mark.parametrize(
     ("before", "after", "stated"),
-    [("0", "1", "1"), ("-1", "1", "1"), ("1", "NaN", "1"), ("1", "1", "Infinity"), ("0.0", "1", "1")],
+    [
+        *(("0", "1", "1"), ("-1", "1", "1"), ("1", "NaN", "1"), ("0.0", "1", "1"), ("1E+13", "1", "1")),
+        *(("1", "1", "Infinity"), ("1", "1", "NaN"), ("1", "1", "1E+13"), ("1", "1", "-1E+13")),
+    ],
 )
 def test_numbers_from_which_nothing_follows(before: str, after: str, stated: str) -> None:
     with pytest.raises(InputError):
