@@ -302,19 +302,26 @@ def facet_values(offer: Offer) -> dict[str, object]:
     }
 
 
+def in_units(known: dict[str, Number], name: str, query: OfferQuery) -> Number:
+    """A figure for the period of a query, a price of one GPU or of its instance."""
+    if name == "usd_per_gpu_hour" and query.per == "instance":
+        name = "usd_per_instance_hour"
+    hours = {"hour": 1, "day": 24, "month": 730, "year": 8760}[query.period] if name.endswith("_hour") else 1
+    value = known[name]
+    return None if value is None else value * hours
+
+
 def conditions(query: OfferQuery, *, baselines: dict[PairOf, Fraction]) -> list[Callable[[Offer], bool]]:
     """Each condition of `CONDITIONS`, written out: by the figures as they show, an unknown one never."""
 
     def shown(offer: Offer, name: str) -> Fraction | None:
-        """A price as it shows: for the period, of a GPU or an instance, rounded half up to its decimals."""
-        if name == "usd_per_gpu_hour" and query.per == "instance":
-            name = "usd_per_instance_hour"
-        usd = figures(offer, query, baselines=baselines)[name]
-        hours, fewer = {"hour": (1, 0), "day": (24, 0), "month": (730, 2), "year": (8760, 3)}[query.period]
+        """A price as it shows, rounded half up to its decimals."""
+        usd = in_units(figures(offer, query, baselines=baselines), name, query)
+        fewer = {"month": 2, "year": 3}.get(query.period, 0)
         if usd is None:
             return None
         step = 10 ** max(0, {"usd_per_tbs_hour": 3}.get(name, 2) - fewer)
-        return Fraction(int(usd * hours * step + Fraction(1, 2)), step)
+        return Fraction(int(usd * step + Fraction(1, 2)), step)
 
     def price_above_2(offer: Offer) -> bool:
         usd = shown(offer, "usd_per_gpu_hour")

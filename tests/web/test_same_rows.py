@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -108,7 +109,13 @@ def test_the_figures_are_the_right_ones_wherever_they_stand(served: Market, quer
         assert row["flags"] == plain.flags(each, everything, instant=instant)
         for key, cell in zip(query.columns, cells, strict=True):
             if key in METRICS:
-                assert cell == "\N{EN DASH}" if figures[key] is None else float(cell) == row[key]
+                shown = plain.in_units(figures, key, query)
+                assert cell == "\N{EN DASH}" if shown is None else near(float(cell), shown)
+
+
+def near(found: float, expected: Fraction) -> bool:
+    """Tell whether a printed number is the exact one, to the digits of a double."""
+    return found == pytest.approx(float(expected), rel=1e-14)
 
 
 def test_without_a_page_an_export_holds_every_row_and_the_page_its_first(served: Market) -> None:
