@@ -39,6 +39,7 @@ _SHOWN_LINE: Final = 200
 # vLLM: "Running: 32 reqs, Waiting: 21 reqs"; SGLang: "#running-req: 32, ... #queue-req: 21".
 _RUNNING: Final = re.compile(r"(?:Running:|#running-req:)\s*(\d{1,9})")
 _WAITING: Final = re.compile(r"(?:Waiting:|#queue-req:)\s*(\d{1,9})")
+_WORD: Final = re.compile(r"[a-z0-9]+", re.IGNORECASE)
 _IGNORED: Final = re.compile(
     r"ignor|fall(?:s|ing)?[ -]?back|fallback|not supported|unsupported|no effect|overrid|disabl",
     re.IGNORECASE,
@@ -149,18 +150,9 @@ def ignoring_line(log: str, flag: str) -> str | None:
 
     Quotes, dashes and underscores do not matter: engines log a flag as an option, a field or a text.
     """
-    wanted = _plain(flag)
-    if not wanted:
+    words = _WORD.findall(flag)
+    if not words:
         return None
-    return next(
-        (
-            line.strip()
-            for line in log.splitlines()
-            if _IGNORED.search(line[:_LONGEST_LINE]) and wanted in _plain(line[:_LONGEST_LINE])
-        ),
-        None,
-    )
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", " ", text.casefold()).strip()
+    named = re.compile(r"[^a-z0-9]+".join(words), re.IGNORECASE)
+    lines = (line[:_LONGEST_LINE] for line in log.splitlines())
+    return next((line.strip() for line in lines if named.search(line) and _IGNORED.search(line)), None)
