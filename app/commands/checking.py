@@ -1,4 +1,4 @@
-"""`inferprice check`: a server's sampler path, a claimed speed-up, the cost of cold prefix caches."""
+"""`inferprice check`: a server's sampler path, claimed speed-ups, cold prefix caches, who may call it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from app.commands import checking_cors
 from app.commands.checking_shared import (
     FILE,
     SHAPE,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def check() -> None:
-    """Check a serving setup: its sampler's path, a claimed speed-up, the cost of cold prefix caches."""
+    """Check a serving setup: sampler path, claimed speed-up, cold prefix caches, who may call it."""
 
 
 @check.command()
@@ -370,3 +371,6 @@ def _routing_fields(token: FirstToken, costs: Sequence[RoutingCost]) -> dict[str
             for cost in costs
         ],
     }
+
+
+check.add_command(checking_cors.cors)

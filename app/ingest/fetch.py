@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import ssl
 import time
@@ -20,7 +21,7 @@ from app.ingest.fetched import NOT_MODIFIED, Fetched, FetchError, Limits, Passin
 from scrapers.base import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from app.settings import Settings
     from app.store.records import Capture
@@ -117,9 +118,12 @@ class Fetcher:
         sent = {**request.headers, **self._key_header(request, url), **headers}
         deadline_s = time.monotonic() + self.limits.timeout_s
         try:
-            with self.client.stream(
-                request.method, url, content=request.body or None, headers=sent
-            ) as response:
+            with (
+                _named(url),
+                self.client.stream(
+                    request.method, url, content=request.body or None, headers=sent
+                ) as response,
+            ):
                 body = b""
                 if response.status_code == good_status(request):
                     body = gather(
@@ -132,14 +136,6 @@ class Fetcher:
                 fetched = self._fetched(response, url, body)
                 self._refuse_echo(fetched)
                 return fetched
-        except httpx.RemoteProtocolError as error:
-            raise PassingError("cut_short", f"{url} ended in the middle: {error}.") from None
-        except httpx.TimeoutException:
-            raise PassingError("too_slow", f"{url} did not answer in time.") from None
-        except (httpx.RequestError, httpx.InvalidURL) as error:
-            if _is_untrusted(error):
-                raise FetchError("untrusted", f"{url} cannot prove who it is: {error}.") from None
-            raise PassingError("no_connection", f"{url} cannot be reached: {error}.") from None
         finally:
             self.free_at_s[urlsplit(url).netloc] = time.monotonic() + self._delay_s(url)
 
@@ -183,6 +179,50 @@ class Fetcher:
         rules = self.rules.get(f"{parts.scheme}://{parts.netloc}")
         asked_s = rules.crawl_delay(product(self.limits)) if rules is not None else None
         return max(self.limits.delay_s, min(asked_s or 0.0, LONGEST_CRAWL_DELAY_S))
+
+
+def ask_for_headers(
+    url: str, asks: Sequence[tuple[str, Mapping[str, str]]], *, limits: Limits
+) -> list[tuple[int, Mapping[str, str]]]:
+    """Send requests, each a method and its headers, and return the status and headers of each answer.
+
+    For a server of the asker's own: no robots.txt is asked, no redirect followed, no body read, nothing tried
+    again. Each takes `Limits.timeout_s` at most as a whole. Raises FetchError for one that gets no answer.
+    """
+    with _named(url):
+        return asyncio.run(_headers_of(url, asks, limits=limits))
+
+
+async def _headers_of(
+    url: str, asks: Sequence[tuple[str, Mapping[str, str]]], *, limits: Limits
+) -> list[tuple[int, Mapping[str, str]]]:
+    answers: list[tuple[int, Mapping[str, str]]] = []
+    async with httpx.AsyncClient(
+        headers={"user-agent": limits.user_agent}, timeout=limits.timeout_s, follow_redirects=False
+    ) as client:
+        for method, headers in asks:
+            # A server that sends its headers letter by letter never lets a single read time out.
+            async with (
+                asyncio.timeout(limits.timeout_s),
+                client.stream(method, url, headers=headers) as response,
+            ):
+                answers.append((response.status_code, dict(response.headers)))
+    return answers
+
+
+@contextmanager
+def _named(url: str) -> Iterator[None]:
+    """Raise what goes wrong on the way to an address as a FetchError."""
+    try:
+        yield
+    except httpx.RemoteProtocolError as error:
+        raise PassingError("cut_short", f"{url} ended in the middle: {error}.") from None
+    except (httpx.TimeoutException, TimeoutError):
+        raise PassingError("too_slow", f"{url} did not answer in time.") from None
+    except (httpx.RequestError, httpx.InvalidURL) as error:
+        if _is_untrusted(error):
+            raise FetchError("untrusted", f"{url} cannot prove who it is: {error}.") from None
+        raise PassingError("no_connection", f"{url} cannot be reached: {error}.") from None
 
 
 @contextmanager

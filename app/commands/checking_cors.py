@@ -1,0 +1,83 @@
+"""`inferprice check cors`: whether a page on another site may use a server, by asking it as one would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from app.commands.checking_shared import SHAPE, print_json, saying
+from app.commands.shared import REFUSED_EXIT
+
+if TYPE_CHECKING:
+    from app.domain.serving.cors import Answer, Verdict
+    from app.settings import Settings
+
+CANNOT_TELL_EXIT = 2
+"""Exit code of a check without a verdict, the same as for wrong words: either way nothing was found."""
+
+
+@click.command()
+@click.argument("url", metavar="URL")
+@click.option("--origin", default=None, help="Ask as a page of this origin; a made-up one by default.")
+@click.option(
+    "--header", "names", multiple=True, help="A header of its POST beside content-type; repeatable."
+)
+@SHAPE
+@click.pass_obj
+@saying
+def cors(settings: Settings, url: str, *, origin: str | None, names: tuple[str, ...], shape: str) -> None:
+    """Ask URL what a page on another site would: the preflight of a JSON POST, and a GET that needs none.
+
+    Ask the address that browsers use, not the server behind it. Exit code 0: closed; 3: open; 2: cannot tell,
+    as for a redirect or a server that does not answer, or an option is wrong.
+    """
+    from app.domain.serving.cors import asked_of  # noqa: PLC0415 - keeps --help quick
+    from app.ingest.cors import check_cors  # noqa: PLC0415 - same
+    from app.ingest.fetch import limits_of  # noqa: PLC0415 - same
+    from app.ingest.fetched import FetchError  # noqa: PLC0415 - same
+
+    asked = asked_of(url, origin=origin, names=names)
+    try:
+        found = check_cors(asked, limits_of(settings))
+    except FetchError as error:
+        _print_no_answer(error, shape=shape)
+        raise SystemExit(CANNOT_TELL_EXIT) from None
+    if shape == "json":
+        print_json(_fields(found))
+    else:
+        click.echo("\n".join(found.sentences))
+    if found.is_open is not False:
+        raise SystemExit(REFUSED_EXIT if found.is_open else CANNOT_TELL_EXIT)
+
+
+def _print_no_answer(error: Exception, *, shape: str) -> None:
+    from app.domain.serving.cors import WORDS  # noqa: PLC0415 - keeps --help quick
+
+    if shape == "json":
+        print_json({"verdict": "cannot_tell", "is_open": None, "sentences": [str(error)]})
+    else:
+        click.echo(f"{WORDS['cannot_tell']}: {error}")
+
+
+def _fields(found: Verdict) -> dict[str, Any]:
+    exchange = found.exchange
+    return {
+        "verdict": found.kind,
+        "is_open": found.is_open,
+        "sentences": list(found.sentences),
+        "url": exchange.asked.url,
+        "origin": exchange.asked.origin,
+        "headers_asked_for": list(exchange.asked.names),
+        "may_send_json_post": exchange.may_post,
+        "may_read_plain_get": exchange.may_read,
+        "with_credentials": exchange.with_credentials,
+        "preflight": _answer_fields(exchange.preflight),
+        "plain_get": _answer_fields(exchange.plain),
+    }
+
+
+def _answer_fields(answer: Answer) -> dict[str, Any]:
+    from app.domain.serving.cors import allow_headers  # noqa: PLC0415 - keeps --help quick
+
+    return {"status": answer.status, "headers": dict(allow_headers(answer))}

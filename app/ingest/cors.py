@@ -1,0 +1,37 @@
+"""Ask a server what a page on another site would ask it, and nothing more: a preflight and a plain GET."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.serving.cors import MADE_UP, NULL, Answer, Exchange, judge
+from app.ingest.fetch import ask_for_headers
+
+if TYPE_CHECKING:
+    from app.domain.serving.cors import Asked, Verdict
+    from app.ingest.fetched import Limits
+
+
+def check_cors(asked: Asked, limits: Limits) -> Verdict:
+    """Return what a server's answers mean for a page of the origin asked as.
+
+    A closed server is asked as the origin null as well, one that echoes as another made-up origin. Raises
+    FetchError for a server that cannot be reached, is not who it says, or does not answer in time.
+    """
+    first = _exchange(asked, limits)
+    if not first.is_open and asked.origin != NULL:
+        return judge(first, null=_exchange(asked.by(NULL), limits))
+    if first.echoes:
+        unrelated = next(origin for origin in MADE_UP if origin != asked.origin)
+        return judge(first, other=_exchange(asked.by(unrelated), limits))
+    return judge(first)
+
+
+def _exchange(asked: Asked, limits: Limits) -> Exchange:
+    preflight, plain = (
+        Answer(status=status, headers=headers)
+        for status, headers in ask_for_headers(
+            asked.url, [("OPTIONS", asked.preflight()), ("GET", asked.plain())], limits=limits
+        )
+    )
+    return Exchange(asked=asked, preflight=preflight, plain=plain)
