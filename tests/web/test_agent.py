@@ -368,7 +368,7 @@ def test_a_body_that_is_no_question_is_a_bad_request(site: str, body: bytes, mes
 @pytest.mark.parametrize("name", [*READING, "start_scrape"])
 def test_every_tool_refuses_numbers_that_are_none(site: str, name: str) -> None:
     assert sent(site, question(name, '{"limit": NaN}'))[0] == 400
-    assert sent(site, question(name, '{"limit": -1e400}'))[0] in {200, 400}
+    assert sent(site, question(name, '{"limit": -1e400}'))[0] == 400
     status, _, answer = sent(site, question(name, '{"limit": 9223372036854775808}'))
     assert status == 200
     assert answer["result"]["isError"] is True
