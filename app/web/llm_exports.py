@@ -10,6 +10,7 @@ from app.domain.llms.curves import curves
 from app.domain.llms.duels import duels
 from app.domain.llms.unknown import Unknown
 from app.web import llm_words, words
+from app.web.llm_drafts import plain_drafts
 from app.web.llm_duels import plain_duel
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def document(found: Found) -> dict[str, Any]:
         "total": len(found.costs),
         "offers": [json_offer(cost) for cost in found.costs],
         "bigger_against_two_smaller": [plain_duel(each) for each in duels(found.serving, found.costs)],
+        "speculation": plain_drafts(found.serving, query, costs=found.costs),
         "curves": [_curve(each) for each in curves(found.serving, found.costs)],
     }
 

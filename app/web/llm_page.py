@@ -15,6 +15,7 @@ from app.domain.query import DEFAULT_PER_PAGE
 from app.web import llm_charts, llm_exports, llm_words, words
 from app.web.answers import Answer, etag, not_modified, respond, respond_privately
 from app.web.kept import HTML, answer_kept, base_of, csv_of_objects, json_of, nothing_near, page_of
+from app.web.llm_drafts import draft_lines
 from app.web.llm_duels import duel_lines
 from app.web.llm_found import find, read_cost
 from app.web.llm_measured import measured_lines
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from app.domain.llms.cost_query import CostQuery
     from app.domain.llms.curves import Curve
     from app.web.boards import Served
+    from app.web.llm_drafts import DraftLine
     from app.web.llm_duels import DuelLine
     from app.web.llm_found import Found
     from app.web.llm_measured import MeasuredLine
@@ -74,6 +76,7 @@ class LlmPage:
     api: str
     api_caution: str
     curves: tuple[Curve, ...]
+    drafts: tuple[DraftLine, ...]
     duels: tuple[DuelLine, ...]
     measured: tuple[MeasuredLine, ...]
     figures: dict[str, str]
@@ -198,6 +201,7 @@ def llm_page(found: Found) -> LlmPage:
         next_href=_next(found, start=start),
         api=_api(found, asked),
         curves=llm_charts.curves_of(found),
+        drafts=draft_lines(found.serving, shown),
         duels=duel_lines(found),
         measured=measured_lines(subject),
         figures={

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from app.domain.llms.cost_query import LARGEST_BATCH, LONGEST_CONTEXT, MOST_BATCHES, SORTS
+from app.domain.llms.cost_query import (
+    COUNTINGS,
+    DEEPEST_DRAFT,
+    LARGEST_BATCH,
+    LONGEST_CONTEXT,
+    MOST_BATCHES,
+    SORTS,
+)
 from app.domain.llms.fit import ENGINES, POWERS_OF_TWO
 from app.domain.llms.formats import FORMATS
 from app.domain.llms.kv import KV_FORMATS
@@ -60,6 +67,22 @@ LLM_PARAMETERS: Final[list[dict[str, Any]]] = [
     _single("api", _number(0.0001, 100_000), "What an API asks for a million output tokens, in dollars."),
     _single(
         "ratio", _number(0, 1_000_000), "Prompt tokens to each generated one, where both are blended; 3."
+    ),
+    _single(
+        "draft_depth",
+        {"type": "integer", "minimum": 1, "maximum": DEEPEST_DRAFT},
+        "Tokens drafted a pass; with draft_tokens and draft_counts, the ceiling of speculative decoding.",
+    ),
+    _single("draft_tokens", _number(0, DEEPEST_DRAFT + 1), "Acceptance length, a mean of tokens a pass."),
+    _single(
+        "draft_counts",
+        _choice(*COUNTINGS),
+        "Whether draft_tokens counts the bonus token, the model's own that each pass gives.",
+    ),
+    _single(
+        "draft_share",
+        _number(0, 1),
+        "Time of drafting one token as a share of a step without a draft; 0 by default.",
     ),
     _single(
         "sort",

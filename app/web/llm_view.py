@@ -117,6 +117,7 @@ class Form:
     cards: tuple[Choice, ...]
     engines: tuple[Choice, ...]
     attentions: tuple[Choice, ...]
+    countings: tuple[Choice, ...]
     gpus: tuple[Choice, ...]
     providers: tuple[Choice, ...]
     pricings: tuple[Choice, ...]
@@ -278,6 +279,13 @@ def presets(path: str, query: CostQuery) -> tuple[tuple[str, str, str, bool], ..
     )
 
 
+_COUNTINGS: Final = (
+    ("", "no draft"),
+    ("with_bonus", "with the bonus token"),
+    ("without_bonus", "without it, drafts alone"),
+)
+
+
 def form_of(served: Served, query: CostQuery) -> Form:
     """Return what the form offers: chosen cards and providers first, then the others on the board."""
     rows = served.board.rows
@@ -296,6 +304,7 @@ def form_of(served: Served, query: CostQuery) -> Form:
         attentions=_choices(
             [("tensor", "tensor parallel"), ("data", "attention data parallel")], (query.attention,)
         ),
+        countings=_choices(_COUNTINGS, (query.draft_counts,)),
         gpus=_choices([*families.items(), *_chosen_first(by_name, query.gpu)], query.gpu),
         providers=_choices(_chosen_first(named, query.provider), query.provider),
         pricings=_choices([(each.value, words.PRICING[each]) for each in PricingModel], query.pricing),

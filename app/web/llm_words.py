@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from app.domain.llms.costs import Serving
     from app.domain.llms.fit import Engine, TooBig
     from app.domain.llms.money import BreakEven
+    from app.domain.llms.speculation import Draft
 
 _GB: Final = 10**9
 _FEW: Final = Decimal("0.1")
@@ -65,6 +66,7 @@ def stated(serving: Serving, query: CostQuery) -> tuple[tuple[str, str], ...]:
     engine = setup.engine
     weights = setup.weights
     batches = ", ".join(map(str, serving.batches))
+    draft = () if serving.draft is None else (("Draft", drafting(serving.draft, query)),)
     return (
         ("Requests at once", f"{batches}, each with {query.context:,} tokens of context"),
         ("Weights", f"{setup.fmt.label}, {gb(weights.total_bytes)} GB; {weights.basis}"),
@@ -76,6 +78,7 @@ def stated(serving: Serving, query: CostQuery) -> tuple[tuple[str, str], ...]:
             "Paid time in use",
             f"{words.exact(serving.utilisation * _HUNDRED)} %; whole instances are paid for, used or not",
         ),
+        *draft,
         ("What they are", "ceilings from peak figures, never a speed or a forecast; real serving is slower"),
     )
 
@@ -86,6 +89,23 @@ def _read_for_one(serving: Serving) -> str:
     return (
         f"{read} GB of the weights by one request alone; the board's ceiling with {read} GB is the same "
         "without a cache"
+    )
+
+
+def drafting(draft: Draft, query: CostQuery) -> str:
+    """Return what a draft is, how its length counts, and what its time is taken to be."""
+    tokens = words.exact(draft.tokens_per_pass)
+    if query.draft_counts == "with_bonus":
+        counted = f"{tokens} tokens a pass, the bonus token, the model's own that each pass gives, among them"
+    else:
+        accepted = "" if query.draft_tokens is None else words.exact(query.draft_tokens)
+        counted = f"{accepted} accepted without the bonus token, so with it {tokens} tokens a pass"
+    time = "no time, as nobody stated one"
+    if draft.step_share:
+        time = f"{words.exact(draft.step_share)} of a plain step, as the link gives it"
+    return (
+        f"{draft.depth} tokens deep; {counted}; drafting a token takes {time}; its memory is not counted, "
+        "and dollars are without it"
     )
 
 

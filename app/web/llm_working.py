@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.domain.llms.costs import DoesNotFit, Priced, peaks_at
+from app.domain.llms.drafted import with_draft
 from app.domain.llms.touched import touched_share
 from app.domain.llms.unknown import Unknown
-from app.web import llm_words, words
+from app.web import llm_drafts, llm_words, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from decimal import Decimal
 
     from app.domain.llms.bounds import DecodeBound, PrefillBound
+    from app.domain.llms.bounds import Step as PassStep
     from app.domain.llms.costs import BatchCost, Money, OfferCost, Serving
     from app.domain.llms.fit import Budget, TooBig
 
@@ -65,6 +67,7 @@ def _steps(each: BatchCost, cost: OfferCost, *, serving: Serving) -> Iterator[St
         yield from _memory(budget)
         yield _most(each)
         yield from _speed(each, cost, serving=serving)
+        yield from _with_draft(each, cost, serving=serving)
         yield from _dollars(each, serving)
 
 
@@ -128,17 +131,7 @@ def _step_time(each: Priced, decode: DecodeBound, *, cost: OfferCost, serving: S
     step, gpus, card = decode.step, each.ceiling.gpus, cost.row.accelerator
     assert card is not None  # noqa: S101 - only a known card has bounds
     setup = serving.setup
-    share = touched_share(setup.profile, tokens=step.tokens)
-    weights = setup.weights
-    working = llm_words.gb(weights.always_bytes)
-    beside = "all weights but the embedding table, of which a token reads one row"
-    if weights.routed_bytes:
-        percent = words.number(share * 100, 2)
-        working = f"({working} + {llm_words.gb(weights.routed_bytes)}{_TIMES}{percent} %)"
-        tokens = "1 token touches" if step.tokens == 1 else f"{step.tokens} tokens touch"
-        beside = f"{tokens} {percent} % of the routed experts, if each is as likely as any other"
-    working += f"{_OVER}{gpus}" if gpus > 1 else ""
-    yield Step("Weights read by a step, each GPU", f"{llm_words.gb(step.weight_bytes)} GB", working, beside)
+    yield _weights_read("step", step, gpus=gpus, serving=serving)
     yield Step(
         "Cache moved by a step, each GPU",
         f"{llm_words.gb(step.cache_bytes)} GB",
@@ -157,6 +150,49 @@ def _step_time(each: Priced, decode: DecodeBound, *, cost: OfferCost, serving: S
             f"{tera} TFLOP{_OVER}{words.exact(rate.dense_tflops)} TFLOPS",
             f"dense {rate.precision.upper()}, two operations a parameter and token, and attention's own",
         )
+
+
+def _weights_read(what: str, step: PassStep, *, gpus: int, serving: Serving) -> Step:
+    setup = serving.setup
+    share = touched_share(setup.profile, tokens=step.tokens)
+    weights = setup.weights
+    working = llm_words.gb(weights.always_bytes)
+    beside = "all weights but the embedding table, of which a token reads one row"
+    if weights.routed_bytes:
+        percent = words.number(share * 100, 2)
+        working = f"({working} + {llm_words.gb(weights.routed_bytes)}{_TIMES}{percent} %)"
+        tokens = "1 token touches" if step.tokens == 1 else f"{step.tokens} tokens touch"
+        beside = f"{tokens} {percent} % of the routed experts, if each is as likely as any other"
+    working += f"{_OVER}{gpus}" if gpus > 1 else ""
+    size = f"{llm_words.gb(step.weight_bytes)} GB"
+    return Step(f"Weights read by a {what}, each GPU", size, working, beside)
+
+
+def _with_draft(each: Priced, cost: OfferCost, *, serving: Serving) -> Iterator[Step]:
+    """Yield the ceiling of speculative decoding when a draft is asked for; it changes no dollars."""
+    card, draft = cost.row.accelerator, serving.draft
+    if card is None or draft is None:
+        return
+    found = with_draft(serving, card, ceiling=each.ceiling, draft=draft)
+    if isinstance(found, Unknown):
+        yield Step("Ceiling with the draft", words.DASH, found.why)
+        return
+    verify, tokens = found.verify, words.exact(draft.tokens_per_pass)
+    yield _weights_read("pass of the draft", verify.step, gpus=each.ceiling.gpus, serving=serving)
+    yield Step(
+        "Time to verify",
+        _ms(verify.step_s),
+        f"the longer of {_ms(verify.memory_s)} to move and {_ms(verify.compute_s)} to compute",
+        f"{draft.depth} drafted tokens and one more of each request; {verify.bound_by}-bound",
+    )
+    drafting = f"{draft.depth}{_TIMES}{words.exact(draft.step_share)}{_TIMES}{_ms(found.plain.step_s)}"
+    yield Step("Time of a pass", _ms(found.pass_s), f"{_ms(verify.step_s)} + {drafting}", "drafts in turn")
+    yield Step(
+        "Ceiling with the draft",
+        f"{llm_words.rate(found.tokens_per_s)} tokens/s",
+        f"{each.batch}{_TIMES}{tokens}{_OVER}{_ms(found.pass_s)}",
+        llm_drafts.verdict(found, serving.setup.profile),
+    )
 
 
 def _prefill(bound: PrefillBound, each: Priced, *, cost: OfferCost, serving: Serving) -> Step:

@@ -96,6 +96,25 @@ def test_the_form_the_table_and_the_arithmetic_work_without_scripts(plain_visit:
     expect(page.locator("h2").first).to_have_text("What was printed")
 
 
+def test_a_draft_is_asked_for_in_the_form_and_stands_below_the_table(plain_visit: Visit) -> None:
+    page = plain_visit.page
+    plain_visit.go(f"{MODEL}?context=0&batch=1&cards=8&gpu=h200-sxm")
+    page.locator("#menu-more > summary").click()
+    page.get_by_label("Tokens drafted a pass").fill("3")
+    page.get_by_label("Acceptance length, tokens").fill("2.49")
+    page.get_by_label("The length is counted").select_option("with the bonus token")
+    page.get_by_role("button", name="Show").click()
+    asked = "draft_depth=3&draft_tokens=2.49&draft_counts=with_bonus"
+    assert plain_visit.path() == f"{MODEL}?context=0&batch=1&cards=8&{asked}&gpu=h200-sxm"
+    # 16.19 + 653.91 x 11.926 % against 16.19 + 653.91 / 32 GB, for 2.49 tokens: 0.968 of the plain ceiling.
+    line = page.locator("#drafted tbody tr")
+    expect(line).to_contain_text("1,015.3")
+    expect(line).to_contain_text("loses: a pass gives 2.49 tokens")
+    line.scroll_into_view_if_needed()
+    plain_visit.shoot("llms-draft")
+    assert not scrolls_sideways(page)
+
+
 def test_charts_are_drawn_and_their_table_has_the_same(visit: Visit) -> None:
     page = visit.page
     visit.go(f"{MODEL}?gpu=h200-sxm&gpu=b200-sxm")
@@ -119,7 +138,8 @@ def test_a_config_is_pasted_and_a_stranger_is_refused(plain_visit: Visit) -> Non
 
 
 def test_nobody_is_shut_out(visit: Visit, axe: str) -> None:
-    for path in ("/llms", f"{MODEL}?batch=1,512", f"{MODEL}/offers/1", "/llms/config"):
+    draft = "draft_depth=3&draft_tokens=2.49&draft_counts=with_bonus"
+    for path in ("/llms", f"{MODEL}?batch=1,512&{draft}", f"{MODEL}/offers/1?{draft}", "/llms/config"):
         visit.go(path)
         visit.page.evaluate(axe)
         assert violations(visit.page) == [], path

@@ -13,6 +13,7 @@ from app.domain.llms.formats import FORMATS
 from app.domain.llms.kv import KV_FORMATS, kv_cache
 from app.domain.llms.parallel import AttentionSharding
 from app.domain.llms.serving import Setup
+from app.domain.llms.speculation import Draft, tokens_per_pass
 from app.domain.llms.unknown import Unknown
 from app.domain.llms.weights import Weights, estimated_weights
 from app.domain.names import fold, one_of
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
 
     from app.domain.llms.costs import OfferCost
     from app.domain.llms.profile import LlmProfile
+    from app.domain.llms.speculation import Counting
     from app.domain.quotes import OwnHardware, Quote
 
 MOST_BATCHES: Final = 6
 LARGEST_BATCH: Final = 65_536
 LONGEST_CONTEXT: Final = 16_777_216
+DEEPEST_DRAFT: Final = 16
 DEFAULT_SORT: Final = "usd_per_mtok"
 
 _SHARED: Final = (
@@ -46,6 +49,11 @@ _SHARED: Final = (
     *("as_of", "spec", "quote", "own", "page", "per_page"),
 )
 """The fields that the board has too, with the same meaning."""
+
+COUNTINGS: Final[Mapping[str, Counting]] = MappingProxyType(
+    {"with_bonus": "with bonus", "without_bonus": "drafts only"}
+)
+"""How an acceptance length counts, by what a link says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +65,9 @@ class CostQuery:
     that steps read, as on the board. `api` is what an API asks for a million output tokens, in dollars;
     `ratio` how many prompt tokens come to each generated one where both are blended.
     `memory_share` is the share of memory the engine takes, of what it says; `overhead_gb` what it needs on
-    each GPU beside weights and cache.
+    each GPU beside weights and cache. A draft has all of `draft_depth`, the tokens it drafts a pass,
+    `draft_tokens`, its acceptance length, and `draft_counts`, how that counts; or none of them. Drafting one
+    token takes `draft_share` of a plain step.
     """
 
     format: str = "fp8"
@@ -73,6 +83,10 @@ class CostQuery:
     weights_gb: Decimal | None = None
     api: Decimal | None = None
     ratio: Decimal = Decimal(3)
+    draft_depth: int | None = None
+    draft_tokens: Decimal | None = None
+    draft_counts: str = ""
+    draft_share: Decimal = Decimal(0)
     gpu: tuple[str, ...] = ()
     provider: tuple[str, ...] = ()
     pricing: tuple[str, ...] = ()
@@ -93,6 +107,17 @@ class CostQuery:
     def offers(self) -> OfferQuery:
         """Return the board's query for the offers that this one is about."""
         return OfferQuery(**{name: getattr(self, name) for name in _SHARED})
+
+    @property
+    def draft(self) -> Draft | None:
+        """Return the draft of speculative decoding, None when none is asked for."""
+        if self.draft_depth is None or self.draft_tokens is None:
+            return None
+        return Draft(
+            depth=self.draft_depth,
+            tokens_per_pass=tokens_per_pass(self.draft_tokens, counting=COUNTINGS[self.draft_counts]),
+            step_share=self.draft_share,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +155,7 @@ _FORMATS: Final = fold(FORMATS)
 _KV_FORMATS: Final = fold(KV_FORMATS)
 _ENGINES: Final = fold(ENGINES)
 _ATTENTION: Final = fold(get_args(AttentionSharding))
+_COUNTINGS: Final = fold(COUNTINGS)
 _CARDS: Final = frozenset(map(str, POWERS_OF_TWO))
 _SORTS: Final = fold([*SORTS, *(f"-{key}" for key in SORTS)])
 _SMALLEST: Final = Decimal("0.0001")
@@ -167,6 +193,12 @@ _READ: Final[Mapping[str, Callable[[str, str], Any]]] = MappingProxyType(
         ),
         "api": lambda name, value: read_decimal(name, value, low=_SMALLEST, high=Decimal(100_000)),
         "ratio": lambda name, value: read_decimal(name, value, low=Decimal(0), high=Decimal(1_000_000)),
+        "draft_depth": lambda name, value: read_whole(name, value, low=1, high=DEEPEST_DRAFT),
+        "draft_tokens": lambda name, value: read_decimal(
+            name, value, low=Decimal(0), high=Decimal(DEEPEST_DRAFT + 1)
+        ),
+        "draft_counts": lambda name, value: one_of(name, value, names=_COUNTINGS),
+        "draft_share": lambda name, value: read_decimal(name, value, low=Decimal(0), high=Decimal(1)),
         "sort": lambda name, value: one_of(name, value, names=_SORTS),
     }
 )
@@ -202,7 +234,27 @@ def parse_cost(pairs: Sequence[tuple[str, str]], words: Vocabulary) -> CostQuery
         if name in _READ and value.strip():
             found[name] = _READ[name](name, value)
     shared = parse_query([pair for pair in pairs if pair[0] in _SHARED], words)
-    return CostQuery(**found, **{name: getattr(shared, name) for name in _SHARED})
+    query = CostQuery(**found, **{name: getattr(shared, name) for name in _SHARED})
+    _check_draft(query)
+    return query
+
+
+_DRAFT: Final = ("draft_depth", "draft_tokens", "draft_counts")
+
+
+def _check_draft(query: CostQuery) -> None:
+    """Raise QueryError for a draft of which something is missing, or a length its depth cannot give."""
+    missing = [name for name in _DRAFT if getattr(query, name) in {None, ""}]
+    if len(missing) == len(_DRAFT) and not query.draft_share:
+        return
+    if missing:
+        hint = f"a draft needs {', '.join(_DRAFT[:-1])} and {_DRAFT[-1]}: give {' and '.join(missing)} too"
+        raise QueryError(missing[0], "", hint)
+    draft, given = query.draft, query.draft_tokens
+    if draft is not None and given is not None and not 1 <= draft.tokens_per_pass <= draft.depth + 1:
+        bonus = 1 if query.draft_counts == "with_bonus" else 0
+        hint = f"{query.draft_counts} at depth {draft.depth} it is from {bonus} to {draft.depth + bonus}"
+        raise QueryError("draft_tokens", plain_number(given), hint)
 
 
 _NAMES: Final = fold(NAMES)
@@ -243,6 +295,7 @@ def serving_of(query: CostQuery, profile: LlmProfile, *, api_usd_per_mtok: Decim
         utilisation=query.utilisation,
         input_per_output=query.ratio,
         api_usd_per_mtok=api_usd_per_mtok if query.api is None else query.api,
+        draft=query.draft,
     )
 
 

@@ -1,6 +1,7 @@
 """A link to a model's page says only what differs, reads back as what it said, and names what is wrong."""
 
 from decimal import Decimal
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.llms.cost_query import (
+    COUNTINGS,
     PRESETS,
     SORTS,
     CostQuery,
@@ -23,6 +25,19 @@ from app.domain.query import QueryError
 from tests.domain.made import VOCABULARY
 
 SHARES = st.decimals("0.05", 1, places=3)
+
+
+@st.composite
+def drafts(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw the fields of a whole draft."""
+    depth, counts = draw(st.integers(1, 16)), draw(st.sampled_from(list(COUNTINGS)))
+    bonus = 1 if counts == "with_bonus" else 0
+    return {
+        "draft_depth": depth,
+        "draft_tokens": draw(st.decimals(bonus, depth + bonus, places=2)).normalize(),
+        "draft_counts": counts,
+        "draft_share": draw(st.decimals(0, 1, places=3)).normalize(),
+    }
 
 
 @st.composite
@@ -44,6 +59,7 @@ def queries(draw: st.DrawFn) -> CostQuery:
         weights_gb=draw(st.none() | st.decimals(1, 2000, places=2).map(lambda one: one.normalize())),
         api=draw(st.none() | st.decimals("0.01", 100, places=2).map(lambda one: one.normalize())),
         ratio=draw(st.decimals(0, 100, places=1)).normalize(),
+        **draw(st.just({}) | drafts()),
         gpu=tuple(draw(st.lists(st.sampled_from(("h100-sxm", "h200", "b200-sxm")), unique=True))),
         provider=tuple(draw(st.lists(st.sampled_from(("acme", "Zed & Co")), unique=True))),
         pricing=tuple(draw(st.lists(st.sampled_from(("spot", "reserved")), unique=True))),
