@@ -111,7 +111,7 @@ class Answer:
 
     def lets_in(self, origin: str) -> bool:
         """Tell whether its headers let a page of an origin in."""
-        return self.allowed_origin in {"*", NULL, origin}
+        return self.allowed_origin in {"*", origin}
 
     def takes_credentials(self, origin: str) -> bool:
         """Tell whether they do so with cookies and logins; never beside a wildcard."""

@@ -108,6 +108,23 @@ def test_the_rounding_of_each_bank_can_cost_a_slot() -> None:
     assert (plan.groups[0].slots, plan.cache_bytes) == (10_379, 1_048_448)
 
 
+def test_a_floor_is_rounded_up() -> None:
+    """Three layers of 10 bytes an expert and one of 11, four experts each: 164 bytes, 120 of them alike."""
+    ten, eleven = ((Bank(kind="up", dtype="?", columns=1, rows=1, expert_bytes=x),) for x in (10, 11))
+    experts = Experts(architecture="x", per_layer=4, used=1, layers={0: ten, 1: ten, 2: ten, 3: eleven})
+    # One expert and the spare slot take 128 bytes: 128 x 164 / 120 = 174.9 and 128 x 164 / 44 = 477.1.
+    assert [each.floor_bytes for each in plan_cache(experts, budget_mib=1).groups] == [175, 478]
+
+
+def test_no_step_of_more_than_32_tokens_is_served(tiny: Experts) -> None:
+    """50 MiB are 102.8 experts of 509,952 bytes: 101 slots, as many as 50 tokens of two experts take."""
+    single = replace(tiny, per_layer=128, layers={0: tiny.layers[0]})
+    (group,) = plan_cache(single, budget_mib=50).groups
+    assert (group.slots, group.largest_batch_tokens) == (101, 32)
+    (group,) = plan_cache(single, budget_mib=25).groups
+    assert (group.slots, group.largest_batch_tokens) == (50, 25)
+
+
 def test_a_tenth_of_the_experts_is_planned_without_a_budget(tiny: Experts) -> None:
     wide = replace(tiny, per_layer=400)
     # 100 times as many experts: 761,856,000 bytes, a tenth of which is 72.66 MiB.
