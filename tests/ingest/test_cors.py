@@ -122,7 +122,7 @@ def test_the_default_open_and_the_default_closed_server_in_words(url: str, run: 
         f"closed: {CLOSED}",
         "Preflight: OPTIONS as https://some-page.example, answered 400 with no allowed origin.",
         "Plain GET: as https://some-page.example, answered 200 with no allowed origin.",
-        "A plain GET needs no preflight, nor a POST of plain text: the server runs it for any page.",
+        "A plain GET needs no preflight, nor a POST of plain text: the server gets them from any page.",
     ]
 
 

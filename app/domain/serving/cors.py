@@ -337,7 +337,7 @@ def _seen(asked: Exchange) -> Iterator[str]:
     yield f"Preflight: OPTIONS as {asked.asked.origin}, {_line(asked.preflight)}."
     yield f"Plain GET: as {asked.asked.origin}, {_line(asked.plain)}."
     if _is_good(asked.plain):
-        yield "A plain GET needs no preflight, nor a POST of plain text: the server runs it for any page."
+        yield "A plain GET needs no preflight, nor a POST of plain text: the server gets them from any page."
 
 
 def _line(answer: Answer) -> str:
