@@ -24,6 +24,7 @@ _ONCE: Final = (
     *("format", "kv", "context", "batch", "cards", "utilisation", "engine", "memory_share", "overhead_gb"),
     *("attention", "weights_gb", "api", "ratio", "as_of", "spec", "sort"),
     *("draft_depth", "draft_tokens", "draft_counts", "draft_share"),
+    *("host_experts_share", "host_gb_s"),
 )
 """The parameters of a link to a model's page that are options here, but for its pages."""
 

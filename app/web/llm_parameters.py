@@ -85,6 +85,14 @@ LLM_PARAMETERS: Final[list[dict[str, Any]]] = [
         "Time of drafting one token as a share of a step without a draft; 0 by default.",
     ),
     _single(
+        "host_experts_share",
+        _number(0.0001, 1),
+        "Share of the routed experts in host memory; with host_gb_s, a ceiling in each offer's arithmetic.",
+    ),
+    _single(
+        "host_gb_s", _number(0.0001, 1_000_000), "GB/s at which those experts come to the GPUs, all together."
+    ),
+    _single(
         "sort",
         _choice(*SORTS, *(f"-{key}" for key in SORTS)),
         "A figure of the first batch or a fact; a minus sign in front means descending.",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from app.domain.llms.costs import Serving
     from app.domain.llms.fit import Engine, TooBig
     from app.domain.llms.money import BreakEven
+    from app.domain.llms.offload import Host
     from app.domain.llms.speculation import Draft
 
 _GB: Final = 10**9
@@ -66,6 +67,7 @@ def stated(serving: Serving, query: CostQuery) -> tuple[tuple[str, str], ...]:
     engine = setup.engine
     weights = setup.weights
     batches = ", ".join(map(str, serving.batches))
+    host = () if serving.host is None else (("Experts in host memory", hosting(serving.host)),)
     draft = () if serving.draft is None else (("Draft", drafting(serving.draft, query)),)
     return (
         ("Requests at once", f"{batches}, each with {query.context:,} tokens of context"),
@@ -79,6 +81,7 @@ def stated(serving: Serving, query: CostQuery) -> tuple[tuple[str, str], ...]:
             f"{words.exact(serving.utilisation * _HUNDRED)} %; whole instances are paid for, used or not",
         ),
         *draft,
+        *host,
         ("What they are", "ceilings from peak figures, never a speed or a forecast; real serving is slower"),
     )
 
@@ -106,6 +109,15 @@ def drafting(draft: Draft, query: CostQuery) -> str:
     return (
         f"{draft.depth} tokens deep; {counted}; drafting a token takes {time}; its memory is not counted, "
         "and dollars are without it"
+    )
+
+
+def hosting(host: Host) -> str:
+    """Return what host memory holds, and where the ceiling with it stands."""
+    share, speed = words.exact(host.expert_share * _HUNDRED), words.exact(host.bytes_per_s / _GB)
+    return (
+        f"{share} % of the routed experts, sent to the GPUs at {speed} GB/s, as the link gives it; whether "
+        "the host has room is not looked at. The arithmetic of an offer has that ceiling; all else is without"
     )
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.domain.llms.costs import DoesNotFit, Priced, peaks_at
 from app.domain.llms.drafted import with_draft
+from app.domain.llms.fit import TooBig
+from app.domain.llms.hosted import with_host
 from app.domain.llms.touched import touched_share
 from app.domain.llms.unknown import Unknown
 from app.web import llm_drafts, llm_words, words
@@ -14,10 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from decimal import Decimal
 
+    from app.domain.accelerators import Accelerator
     from app.domain.llms.bounds import DecodeBound, PrefillBound
     from app.domain.llms.bounds import Step as PassStep
     from app.domain.llms.costs import BatchCost, Money, OfferCost, Serving
-    from app.domain.llms.fit import Budget, TooBig
+    from app.domain.llms.fit import Budget
+    from app.domain.llms.offload import Host
 
 _TIMES: Final = " \N{MULTIPLICATION SIGN} "
 _OVER: Final = " \N{DIVISION SIGN} "
@@ -69,6 +73,8 @@ def _steps(each: BatchCost, cost: OfferCost, *, serving: Serving) -> Iterator[St
         yield from _speed(each, cost, serving=serving)
         yield from _with_draft(each, cost, serving=serving)
         yield from _dollars(each, serving)
+    if cost.row.accelerator and serving.host:
+        yield from _with_host(each.batch, cost.row.accelerator, host=serving.host, serving=serving)
 
 
 def _failure(failed: TooBig) -> Step:
@@ -192,6 +198,43 @@ def _with_draft(each: Priced, cost: OfferCost, *, serving: Serving) -> Iterator[
         f"{llm_words.rate(found.tokens_per_s)} tokens/s",
         f"{each.batch}{_TIMES}{tokens}{_OVER}{_ms(found.pass_s)}",
         llm_drafts.verdict(found, serving.setup.profile),
+    )
+
+
+def _with_host(batch: int, card: Accelerator, *, host: Host, serving: Serving) -> Iterator[Step]:
+    """Yield the ceiling with experts in host memory, on the fewest GPUs that hold the rest."""
+    weights, profile = serving.setup.weights, serving.setup.profile
+    if not weights.routed_bytes:
+        yield Step("With experts in the host", words.DASH, "the model has no routed experts")
+        return
+    found = with_host(serving, card, batch=batch, host=host)
+    if isinstance(found, TooBig | Unknown):
+        yield Step("With experts in the host", words.DASH, found.why)
+        return
+    bound = found.bound
+    yield Step(
+        "With experts in the host",
+        f"fits on {llm_words.gpus(found.fit.gpus)}",
+        f"{llm_words.gb(found.fit.budget.weights_bytes)} GB of weights on each GPU",
+    )
+    if isinstance(bound, Unknown):
+        yield Step("Ceiling with the host", words.DASH, bound.why)
+        return
+    percent = words.number(touched_share(profile, tokens=batch) * 100, 2)
+    yield Step(
+        "Experts sent by the host",
+        f"{words.number(bound.host_bytes / 10**9, 3)} GB",
+        f"{llm_words.gb(weights.routed_bytes)}{_TIMES}{words.exact(host.expert_share)}{_TIMES}{percent} %",
+        "a step touches experts of the host as often as others",
+    )
+    speed = words.exact(host.bytes_per_s / 10**9)
+    sent = f"{words.number(bound.host_bytes / 10**9, 3)} GB{_OVER}{speed} GB/s"
+    yield Step("Time to send them", _ms(bound.host_s), sent, "the speed that the link gives")
+    yield Step(
+        "Ceiling with the host",
+        f"{llm_words.rate(bound.tokens_per_s)} tokens/s",
+        f"{batch}{_OVER}{_ms(bound.step_s)}, the longer of that and the GPUs' own {_ms(bound.on_gpu.step_s)}",
+        f"{bound.bound_by}-bound; the dollars above are without it",
     )
 
 

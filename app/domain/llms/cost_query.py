@@ -11,6 +11,7 @@ from app.domain.llms.costs import DoesNotFit, Serving
 from app.domain.llms.fit import ENGINES, POWERS_OF_TWO, Demand
 from app.domain.llms.formats import FORMATS
 from app.domain.llms.kv import KV_FORMATS, kv_cache
+from app.domain.llms.offload import Host
 from app.domain.llms.parallel import AttentionSharding
 from app.domain.llms.serving import Setup
 from app.domain.llms.speculation import Draft, tokens_per_pass
@@ -67,7 +68,8 @@ class CostQuery:
     `memory_share` is the share of memory the engine takes, of what it says; `overhead_gb` what it needs on
     each GPU beside weights and cache. A draft has all of `draft_depth`, the tokens it drafts a pass,
     `draft_tokens`, its acceptance length, and `draft_counts`, how that counts; or none of them. Drafting one
-    token takes `draft_share` of a plain step.
+    token takes `draft_share` of a plain step. `host_experts_share` of the routed experts lies in host memory
+    and comes to the GPUs at `host_gb_s`; both or neither.
     """
 
     format: str = "fp8"
@@ -87,6 +89,8 @@ class CostQuery:
     draft_tokens: Decimal | None = None
     draft_counts: str = ""
     draft_share: Decimal = Decimal(0)
+    host_experts_share: Decimal | None = None
+    host_gb_s: Decimal | None = None
     gpu: tuple[str, ...] = ()
     provider: tuple[str, ...] = ()
     pricing: tuple[str, ...] = ()
@@ -118,6 +122,13 @@ class CostQuery:
             tokens_per_pass=tokens_per_pass(self.draft_tokens, counting=COUNTINGS[self.draft_counts]),
             step_share=self.draft_share,
         )
+
+    @property
+    def host(self) -> Host | None:
+        """Return what host memory holds, None when nothing is said of it."""
+        if self.host_experts_share is None or self.host_gb_s is None:
+            return None
+        return Host(expert_share=self.host_experts_share, bytes_per_s=self.host_gb_s * _BYTES_PER_GB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +210,8 @@ _READ: Final[Mapping[str, Callable[[str, str], Any]]] = MappingProxyType(
         ),
         "draft_counts": lambda name, value: one_of(name, value, names=_COUNTINGS),
         "draft_share": lambda name, value: read_decimal(name, value, low=Decimal(0), high=Decimal(1)),
+        "host_experts_share": lambda name, value: read_decimal(name, value, low=_SMALLEST, high=Decimal(1)),
+        "host_gb_s": lambda name, value: read_decimal(name, value, low=_SMALLEST, high=Decimal(1_000_000)),
         "sort": lambda name, value: one_of(name, value, names=_SORTS),
     }
 )
@@ -236,7 +249,15 @@ def parse_cost(pairs: Sequence[tuple[str, str]], words: Vocabulary) -> CostQuery
     shared = parse_query([pair for pair in pairs if pair[0] in _SHARED], words)
     query = CostQuery(**found, **{name: getattr(shared, name) for name in _SHARED})
     _check_draft(query)
+    _check_host(query)
     return query
+
+
+def _check_host(query: CostQuery) -> None:
+    missing = [name for name in ("host_experts_share", "host_gb_s") if getattr(query, name) is None]
+    if len(missing) == 1:
+        hint = f"experts in host memory need host_experts_share and host_gb_s: give {missing[0]} too"
+        raise QueryError(missing[0], "", hint)
 
 
 _DRAFT: Final = ("draft_depth", "draft_tokens", "draft_counts")
@@ -296,6 +317,7 @@ def serving_of(query: CostQuery, profile: LlmProfile, *, api_usd_per_mtok: Decim
         input_per_output=query.ratio,
         api_usd_per_mtok=api_usd_per_mtok if query.api is None else query.api,
         draft=query.draft,
+        host=query.host,
     )
 
 

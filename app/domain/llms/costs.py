@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from app.domain.accelerators import Accelerator
     from app.domain.llms.bounds import Peaks
     from app.domain.llms.money import BreakEven
+    from app.domain.llms.offload import Host
     from app.domain.llms.serving import Setup
     from app.domain.llms.speculation import Draft
     from app.domain.rows import Row
@@ -38,7 +39,8 @@ class Serving:
     `gpu_counts` are the numbers of GPUs that may hold one copy, rising; `utilisation` is the share of the
     paid time in which the bound is reached, `input_per_output` how many prompt tokens come to each generated
     one where both are blended. `api_usd_per_mtok` is what an API asks for output. The demand of the setup is
-    that of the first batch. `draft` is for a second ceiling beside the plain one, which alone is priced.
+    that of the first batch. `draft` and `host` are each for another ceiling beside the plain one,
+    which alone is priced.
     """
 
     setup: Setup
@@ -48,6 +50,7 @@ class Serving:
     input_per_output: Decimal = Decimal(3)
     api_usd_per_mtok: Decimal | None = None
     draft: Draft | None = None
+    host: Host | None = None
 
     @property
     def read_for_one_gb(self) -> Decimal:

@@ -40,6 +40,13 @@ def drafts(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+def hosts() -> st.SearchStrategy[dict[str, Any]]:
+    """Return what draws the fields of experts in host memory."""
+    share = st.decimals("0.01", 1, places=2).map(lambda one: one.normalize())
+    speed = st.decimals(1, 900, places=1).map(lambda one: one.normalize())
+    return st.fixed_dictionaries({"host_experts_share": share, "host_gb_s": speed})
+
+
 @st.composite
 def queries(draw: st.DrawFn) -> CostQuery:
     """Draw a query with some of everything that a link may say."""
@@ -60,6 +67,7 @@ def queries(draw: st.DrawFn) -> CostQuery:
         api=draw(st.none() | st.decimals("0.01", 100, places=2).map(lambda one: one.normalize())),
         ratio=draw(st.decimals(0, 100, places=1)).normalize(),
         **draw(st.just({}) | drafts()),
+        **draw(st.just({}) | hosts()),
         gpu=tuple(draw(st.lists(st.sampled_from(("h100-sxm", "h200", "b200-sxm")), unique=True))),
         provider=tuple(draw(st.lists(st.sampled_from(("acme", "Zed & Co")), unique=True))),
         pricing=tuple(draw(st.lists(st.sampled_from(("spot", "reserved")), unique=True))),
