@@ -72,7 +72,7 @@ def serve(settings: Settings, host: str | None, port: int | None) -> None:
 
     from app.ingest.duties import Operator  # noqa: PLC0415 - same
     from app.ingest.schedule import beside_server  # noqa: PLC0415 - same
-    from app.web.main import create_app  # noqa: PLC0415 - same
+    from app.web.main import collect_seldom, create_app  # noqa: PLC0415 - same
 
     llms.known_llms(settings)
     with database(settings) as engine:
@@ -83,6 +83,7 @@ def serve(settings: Settings, host: str | None, port: int | None) -> None:
     beside = beside_server(settings) if settings.serve_reads_sources else nullcontext()
     with beside, Operator(settings, now) as operator:
         application = create_app(settings, duties=operator)
+        collect_seldom()
         uvicorn.run(application, host=address, port=number, log_level=settings.log_level, access_log=False)
 
 

@@ -12,7 +12,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.routing import BaseRoute, Route
 
 from app.settings import load_settings
-from app.web.main import create_app
+from app.web.main import collect_seldom, create_app
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -43,6 +43,7 @@ def main() -> None:
     """Serve `board`, or `bytes <folder>`, on a port of this machine, in one worker."""
     *what, port = sys.argv[1:]
     application = create_app(load_settings()) if what == ["board"] else same_bytes(Path(what[1]))
+    collect_seldom()
     uvicorn.run(application, host="127.0.0.1", port=int(port), log_level="warning", access_log=False)
 
 

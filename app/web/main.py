@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -69,6 +70,20 @@ SECURITY_HEADERS: Final = (
 
 FOR_PROGRAMS: Final = (".json", ".ndjson", ".csv", ".tsv", ".md", ".xlsx", ".parquet", ".atom")
 """Ends an address whose refusals are read by programs."""
+
+
+GARBAGE_AFTER: Final = 100_000
+"""New objects in a server before cycles are looked for among the youngest of them."""
+
+
+def collect_seldom() -> None:
+    """Look for unreachable cycles less often than Python does by itself: for a process that serves.
+
+    What lives in one is boards and histories of many small objects without cycles. Each collection walks
+    through them and finds nothing; it made a long history a third slower.
+    """
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER, 20, 100)
 
 
 def utc_now() -> datetime:
