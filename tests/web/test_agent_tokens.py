@@ -129,7 +129,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "no audience": {},
     "expired": {"aud": RESOURCE, "exp": int(time.time()) - 60},
     "no end": {"aud": RESOURCE, "exp": None},
-    "not yet": {"aud": RESOURCE, "nbf": int(time.time()) + 600},
+    "not yet": {"aud": RESOURCE, "nbf": int(time.time()) + 86_400},
     "another issuer": {"aud": RESOURCE, "iss": "https://other.example"},
     "no issuer": {"aud": RESOURCE, "iss": None},
     "nobody's": {"aud": RESOURCE, "sub": None, "client_id": None},
