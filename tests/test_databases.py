@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, inspect, text
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-from tests.databases import NoPostgresError, find_binaries, postgres_server, version_in_path
+from tests.databases import NoPostgresError, empty_postgres, find_binaries, postgres_server, version_in_path
 
 ROOT = Path(__file__).parent.parent
 
@@ -23,10 +24,17 @@ def test_each_test_gets_an_empty_database(database_url: str, turn: str) -> None:
     engine.dispose()
 
 
-def test_a_database_is_dropped_even_when_a_connection_is_still_open(postgres_database_url: str) -> None:
-    engine = create_engine(postgres_database_url)
-    connection = engine.connect()
-    assert connection.scalar(text("SELECT 1")) == 1
+def test_a_database_is_dropped_even_when_a_connection_is_still_open(postgres_url: str) -> None:
+    with empty_postgres(postgres_url) as url:
+        engine = create_engine(url)
+        connection = engine.connect()
+        assert connection.scalar(text("SELECT 1")) == 1
+    with pytest.raises(OperationalError, match="does not exist"):
+        create_engine(url, poolclass=NullPool).connect()
+    # The server has ended it; without this its remains would be found in whichever test comes later.
+    connection.invalidate()
+    connection.close()
+    engine.dispose()
 
 
 def test_text_sorts_the_same_on_both(database_url: str) -> None:
