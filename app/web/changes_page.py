@@ -12,6 +12,7 @@ from app.domain.offers import MICROS_PER_USD
 from app.web import changes_words, words
 from app.web.answers import Answer, etag, not_modified, respond
 from app.web.changes_query import DAYS_PER_PAGE, changes_link, load_days, read_changes_query
+from app.web.choices import Choice
 from app.web.exports import json_bytes
 from app.web.kept import base_of, csv_of_objects, page_of
 from app.web.state import query_text, read_pairs
@@ -51,15 +52,6 @@ class DayView:
     notes: tuple[str, ...]
     lines: tuple[Line, ...]
     left_out: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """One choice of a menu."""
-
-    value: str
-    label: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

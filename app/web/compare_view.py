@@ -15,6 +15,7 @@ from app.domain.query import OfferQuery
 from app.domain.question import labels
 from app.domain.rows import FLAG_MEANINGS, Flag
 from app.web import compare_words, words
+from app.web.choices import Choice, choices
 from app.web.render import NATURE, unit
 from app.web.state import joined, link
 
@@ -35,15 +36,6 @@ _KINDS: Final = {
 }
 """Which of the board's flags a doubt looks like."""
 CSV: Final = "text/csv; charset=utf-8"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """One choice of the form."""
-
-    value: str
-    label: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,22 +189,18 @@ def _form(served: Served, query: CompareQuery) -> dict[str, Any]:
     others = [card.id for card in catalogue.accelerators if card.id in here and card.id not in query.gpu]
     pricing = tuple(PricingModel)
     return {
-        "gpus": _choices([(each, catalogue.by_id[each].name) for each in (*query.gpu, *others)], query.gpu),
-        "metrics": _choices(
+        "gpus": choices([(each, catalogue.by_id[each].name) for each in (*query.gpu, *others)], query.gpu),
+        "metrics": choices(
             [(key, f"{each.label}, {each.unit}") for key, each in COMPARED.items()], (query.metric,)
         ),
-        "precisions": _choices([(each, each.upper()) for each in PRECISIONS], (query.precision,)),
-        "pricings": _choices([(each.value, words.PRICING[each]) for each in pricing], query.pricing),
-        "services": _choices([(each.value, words.SERVICE[each]) for each in ServiceKind], query.service),
+        "precisions": choices([(each, each.upper()) for each in PRECISIONS], (query.precision,)),
+        "pricings": choices([(each.value, words.PRICING[each]) for each in pricing], query.pricing),
+        "services": choices([(each.value, words.SERVICE[each]) for each in ServiceKind], query.service),
         "weights_gb": words.exact(query.weights_gb),
         "as_of": query.as_of.isoformat() if query.as_of else "",
         "today": served.words.today.isoformat(),
         "first_day": served.first_day.isoformat() if served.first_day else "",
     }
-
-
-def _choices(found: list[tuple[str, str]], chosen: tuple[str, ...]) -> tuple[Choice, ...]:
-    return tuple(Choice(value=value, label=label, chosen=value in chosen) for value, label in found)
 
 
 def _spec_label(cards: tuple[Accelerator, ...], names: Mapping[str, str], *, is_alt: bool) -> str:

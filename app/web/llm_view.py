@@ -14,6 +14,7 @@ from app.domain.llms.unknown import Unknown
 from app.domain.offers import PricingModel
 from app.web import llm_words, words
 from app.web.charts import provider_label
+from app.web.choices import Choice, choices
 from app.web.state import joined
 
 if TYPE_CHECKING:
@@ -48,15 +49,6 @@ class Subject:
     def path(self) -> str:
         """Return the path of its page."""
         return f"/llms/{self.id}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """One choice of the form or of a row of links."""
-
-    value: str
-    label: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,17 +289,17 @@ def form_of(served: Served, query: CostQuery) -> Form:
     )
     by_name = sorted(cards.items(), key=lambda one: one[1])
     return Form(
-        formats=_choices([(each.id, each.label) for each in FORMATS.values()], (query.format,)),
-        kvs=_choices([(each.id, each.label) for each in KV_FORMATS.values()], (query.kv,)),
+        formats=choices([(each.id, each.label) for each in FORMATS.values()], (query.format,)),
+        kvs=choices([(each.id, each.label) for each in KV_FORMATS.values()], (query.kv,)),
         cards=_card_choices(query),
-        engines=_choices([(each.id, each.label) for each in ENGINES.values()], (query.engine,)),
-        attentions=_choices(
+        engines=choices([(each.id, each.label) for each in ENGINES.values()], (query.engine,)),
+        attentions=choices(
             [("tensor", "tensor parallel"), ("data", "attention data parallel")], (query.attention,)
         ),
-        countings=_choices(_COUNTINGS, (query.draft_counts,)),
-        gpus=_choices([*families.items(), *_chosen_first(by_name, query.gpu)], query.gpu),
-        providers=_choices(_chosen_first(named, query.provider), query.provider),
-        pricings=_choices([(each.value, words.PRICING[each]) for each in PricingModel], query.pricing),
+        countings=choices(_COUNTINGS, (query.draft_counts,)),
+        gpus=choices([*families.items(), *_chosen_first(by_name, query.gpu)], query.gpu),
+        providers=choices(_chosen_first(named, query.provider), query.provider),
+        pricings=choices([(each.value, words.PRICING[each]) for each in PricingModel], query.pricing),
         kept=tuple(
             pair for pair in cost_pairs(query) if pair[0] in {"quote", "own", "spec", "service", "sort"}
         ),
@@ -327,11 +319,7 @@ def _card_choices(query: CostQuery) -> tuple[Choice, ...]:
     chosen = ",".join(map(str, query.cards))
     if chosen not in dict(options):
         options.append((chosen, f"the fewest of {chosen.replace(',', ', ')}"))
-    return _choices(options, (chosen,))
-
-
-def _choices(found: Iterable[tuple[str, str]], chosen: tuple[str, ...]) -> tuple[Choice, ...]:
-    return tuple(Choice(value=value, label=label, chosen=value in chosen) for value, label in found)
+    return choices(options, (chosen,))
 
 
 def notices(served: Served, subject: Subject, *, query: CostQuery) -> tuple[str, ...]:
