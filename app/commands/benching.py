@@ -13,9 +13,7 @@ from app.commands.checking_shared import (
     read_file,
     saying,
     summary_cells,
-    summary_fields,
     summary_heads,
-    trap_fields,
     trap_lines,
 )
 from app.commands.shared import REFUSED_EXIT, now, text_table
@@ -68,6 +66,7 @@ def read(
     """
     from app.domain.serving.benches import read_runs  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.benchmarked import configurations, traps_of_all  # noqa: PLC0415 - same
+    from app.domain.serving.documents import configuration_document, traps_document  # noqa: PLC0415 - same
     from app.domain.serving.reading import read_text  # noqa: PLC0415 - same
     from app.domain.serving.traps import Evidence  # noqa: PLC0415 - same
 
@@ -76,9 +75,9 @@ def read(
     traps, bounds = traps_of_all(found, evidence), _bounds(settings, found, ran=ran)
     if shape == "json":
         each = [
-            {**_configuration_fields(one), "bound": bound} for one, bound in zip(found, bounds, strict=True)
+            {**configuration_document(one), "bound": bound} for one, bound in zip(found, bounds, strict=True)
         ]
-        print_json({"configurations": each, "refusals": trap_fields(traps)})
+        print_json({"configurations": each, "refusals": traps_document(traps)})
     else:
         click.echo(_configurations_text(found, traps=traps, bounds=bounds))
     if traps or any(one.traps for one in found):
@@ -105,29 +104,11 @@ def _bounds(
     return [sentence(beside(one, on, profile=profile, llm=llm, day=day)) for one in found]
 
 
-def _configuration_fields(one: Configuration) -> dict[str, Any]:
-    run = one.runs[0]
-    return {
-        "tool": run.tool,
-        "understands": _understood(run.tool),
-        "model": run.model,
-        "phase": run.phase,
-        "settings": dict(run.settings),
-        "files": [each.place for each in one.runs],
-        "tokens_per_s": summary_fields(one.summary),
-        "requests_in_flight": run.sent,
-        "ttft_ms": [each.ttft_ms for each in one.runs],
-        "itl_ms": [each.itl_ms for each in one.runs],
-        "completed": [each.completed for each in one.runs],
-        "failed": [each.failed for each in one.runs],
-        "refusals": trap_fields(one.traps),
-        "remarks": list(one.remarks),
-    }
-
-
 def _configurations_text(
     found: Sequence[Configuration], *, traps: Sequence[Trap], bounds: Sequence[str | None]
 ) -> str:
+    from app.domain.serving.documents import understood  # noqa: PLC0415 - keeps --help quick
+
     rows = [[str(at), one.title, *summary_cells(one.summary)] for at, one in enumerate(found, start=1)]
     lines = [text_table([("", True), ("What", False), *summary_heads("tokens/s")], rows)]
     for at, (one, bound) in enumerate(zip(found, bounds, strict=True), start=1):
@@ -136,11 +117,5 @@ def _configurations_text(
         lines += [*([bound] if bound else []), *trap_lines(one.traps), *one.remarks]
     lines += trap_lines(traps)
     tools = dict.fromkeys(one.runs[0].tool for one in found)
-    lines += [f"{tool} is read as: {_understood(tool)}." for tool in tools]
+    lines += [f"{tool} is read as: {understood(tool)}." for tool in tools]
     return "\n".join(lines)
-
-
-def _understood(tool: str) -> str:
-    from app.domain.serving.benches import READERS  # noqa: PLC0415 - keeps --help quick
-
-    return next(reader.understands for reader in READERS if reader.tool == tool)

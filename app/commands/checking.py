@@ -16,9 +16,7 @@ from app.commands.checking_shared import (
     read_file,
     saying,
     summary_cells,
-    summary_fields,
     summary_heads,
-    trap_fields,
     trap_lines,
 )
 from app.commands.shared import REFUSED_EXIT, text_table
@@ -56,6 +54,7 @@ def sampler(requests: Path, *, endpoint: Any, ended: tuple[int, ...], shape: str
     REQUESTS holds request bodies, one JSON object a line or an array of them. They count as one batch.
     """
     from app.domain.serving.batch import judge  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import sampler_document  # noqa: PLC0415 - same
     from app.domain.serving.reading import read_documents  # noqa: PLC0415 - same
     from app.domain.serving.sampler import Server  # noqa: PLC0415 - same
 
@@ -68,7 +67,7 @@ def sampler(requests: Path, *, endpoint: Any, ended: tuple[int, ...], shape: str
     bodies = read_documents(read_file(requests), requests.name)
     found = judge(bodies, server, endpoint=endpoint, ended=ended)
     if shape == "json":
-        print_json(_verdict_fields(found))
+        print_json(sampler_document(found))
     else:
         click.echo("\n".join(_verdict_lines(found)))
 
@@ -105,34 +104,6 @@ def _verdict_lines(found: Verdict) -> list[str]:
     return [*lines, *found.notes]
 
 
-def _verdict_fields(found: Verdict) -> dict[str, Any]:
-    from app.domain.serving.sampler_rules import RULES  # noqa: PLC0415 - keeps --help quick
-
-    return {
-        "version": RULES.version,
-        "path": found.path,
-        "is_fast_path": found.is_fast,
-        "kept_by_ended_request": found.kept_by_ended,
-        "until": RULES.drains if found.path == "filtered" else None,
-        "reasons": [
-            {"request": one.request, "field": one.field, "value": one.value, "source": one.source}
-            for one in found.reasons
-        ],
-        "running": [
-            {
-                "request": one.name,
-                "temperature": one.temperature,
-                "top_k": one.top_k,
-                "top_p": one.top_p,
-                "min_p": one.min_p,
-                "sources": dict(one.sources),
-            }
-            for one in found.requests
-        ],
-        "notes": list(found.notes),
-    }
-
-
 @check.group()
 def claim() -> None:
     """Check a claimed speed-up: what it implies, whether figures follow, whether timings differ."""
@@ -148,12 +119,12 @@ def claim() -> None:
 @saying
 def speedup(*, shape: str, **given: Any) -> None:
     """Work out from two of the four figures what the other two must be."""
-    from app.domain.serving.speedup import implied  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import speedup_document  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.speedup import implied  # noqa: PLC0415 - same
 
     found = implied(**given)
     if shape == "json":
-        names = ("saved_ms", "gain_percent", "old_step_ms", "new_step_ms", "old_tokens_per_s")
-        print_json({name: getattr(found, name) for name in (*names, "new_tokens_per_s", "streams")})
+        print_json(speedup_document(found))
     else:
         click.echo(found.sentence)
 
@@ -175,12 +146,12 @@ def speedup(*, shape: str, **given: Any) -> None:
 @saying
 def figure(*, before: Decimal, after: Decimal, stated: Decimal, form: Any, shape: str) -> None:
     """Tell whether a stated figure follows from the two numbers beside it. Exit code 3: it does not."""
-    from app.domain.serving.speedup import follows  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import follows_document  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.speedup import follows  # noqa: PLC0415 - same
 
     found = follows(before, after, stated=stated, form=form)
     if shape == "json":
-        names = ("before", "after", "stated", "form", "computed", "least", "most", "agrees")
-        print_json({name: getattr(found, name) for name in names})
+        print_json(follows_document(found))
     else:
         click.echo(found.sentence)
     if not found.agrees:
@@ -206,7 +177,8 @@ def timings(
     A file has one number a line, a JSON array of numbers, or is a result that `inferprice bench read` knows.
     Exit code 3: a trap forbids a finding.
     """
-    from app.domain.serving.reading import read_text  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import comparison_document  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.reading import read_text  # noqa: PLC0415 - same
     from app.domain.serving.timings import compared  # noqa: PLC0415 - same
     from app.domain.serving.traps import Evidence  # noqa: PLC0415 - same
 
@@ -220,7 +192,7 @@ def timings(
     )
     found = compared(*sets, unit=unit, evidence=evidence)
     if shape == "json":
-        print_json(_comparison_fields(found))
+        print_json(comparison_document(found))
     else:
         click.echo(_comparison_text(found))
     if found.traps:
@@ -248,19 +220,6 @@ def _is_result(data: bytes) -> bool:
     """Tell whether a file holds JSON objects rather than bare numbers."""
     start = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n[")
     return start.startswith(b"{")
-
-
-def _comparison_fields(found: Comparison) -> dict[str, Any]:
-    return {
-        "unit": found.unit,
-        "before": summary_fields(found.before),
-        "after": summary_fields(found.after),
-        "change_percent": found.change_percent,
-        "overlap_percent": found.overlap_percent,
-        "outcome": found.outcome,
-        "sentence": found.sentence,
-        "refusals": trap_fields(found.traps),
-    }
 
 
 def _comparison_text(found: Comparison) -> str:
@@ -297,12 +256,13 @@ def prefix_cache(*, instances: int, requests: int, keeps: Any, shape: str, **giv
 
     Without a figure it shows a case that somebody timed: 4.65 s cold and 1.23 s warm.
     """
-    from app.domain.serving.prefix_cache import routing_costs  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import routing_document  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.prefix_cache import routing_costs  # noqa: PLC0415 - same
 
     token = _first_token(given)
     costs = routing_costs(token, instances=instances, requests=requests, keeps=keeps)
     if shape == "json":
-        print_json(_routing_fields(token, costs))
+        print_json(routing_document(token, costs))
     else:
         click.echo(_routing_text(token, costs))
 
@@ -354,23 +314,6 @@ def _routing_text(token: FirstToken, costs: Sequence[RoutingCost]) -> str:
     heads = [*heads, ("Assumes that", False)]
     rows = [[*row, ASSUMES[cost.routing]] for row, cost in zip(rows, costs, strict=True)]
     return f"{first}\n{text_table(heads, rows)}"
-
-
-def _routing_fields(token: FirstToken, costs: Sequence[RoutingCost]) -> dict[str, Any]:
-    return {
-        "cold_s": token.cold_s,
-        "warm_s": token.warm_s,
-        "times": token.times,
-        "routings": [
-            {
-                "routing": cost.routing,
-                "cold_share": cost.cold_share,
-                "mean_s": cost.mean_s,
-                "waited_s": cost.waited_s,
-            }
-            for cost in costs
-        ],
-    }
 
 
 check.add_command(checking_cors.cors)

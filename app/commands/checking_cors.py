@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +10,6 @@ from app.commands.checking_shared import SHAPE, print_json, saying
 from app.commands.shared import REFUSED_EXIT
 
 if TYPE_CHECKING:
-    from app.domain.serving.cors import Answer, Verdict
     from app.settings import Settings
 
 CANNOT_TELL_EXIT = 2
@@ -33,6 +32,7 @@ def cors(settings: Settings, url: str, *, origin: str | None, names: tuple[str, 
     as for a redirect or a server that does not answer, or an option is wrong.
     """
     from app.domain.serving.cors import asked_of  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import cors_document  # noqa: PLC0415 - same
     from app.ingest.cors import check_cors  # noqa: PLC0415 - same
     from app.ingest.fetch import limits_of  # noqa: PLC0415 - same
     from app.ingest.fetched import FetchError  # noqa: PLC0415 - same
@@ -44,7 +44,7 @@ def cors(settings: Settings, url: str, *, origin: str | None, names: tuple[str, 
         _print_no_answer(error, shape=shape)
         raise SystemExit(CANNOT_TELL_EXIT) from None
     if shape == "json":
-        print_json(_fields(found))
+        print_json(cors_document(found))
     else:
         click.echo("\n".join(found.sentences))
     if found.is_open is not False:
@@ -58,26 +58,3 @@ def _print_no_answer(error: Exception, *, shape: str) -> None:
         print_json({"verdict": "cannot_tell", "is_open": None, "sentences": [str(error)]})
     else:
         click.echo(f"{WORDS['cannot_tell']}: {error}")
-
-
-def _fields(found: Verdict) -> dict[str, Any]:
-    exchange = found.exchange
-    return {
-        "verdict": found.kind,
-        "is_open": found.is_open,
-        "sentences": list(found.sentences),
-        "url": exchange.asked.url,
-        "origin": exchange.asked.origin,
-        "headers_asked_for": list(exchange.asked.names),
-        "may_send_json_post": exchange.may_post,
-        "may_read_plain_get": exchange.may_read,
-        "with_credentials": exchange.with_credentials,
-        "preflight": _answer_fields(exchange.preflight),
-        "plain_get": _answer_fields(exchange.plain),
-    }
-
-
-def _answer_fields(answer: Answer) -> dict[str, Any]:
-    from app.domain.serving.cors import allow_headers  # noqa: PLC0415 - keeps --help quick
-
-    return {"status": answer.status, "headers": dict(allow_headers(answer))}

@@ -69,21 +69,6 @@ def _number(value: object) -> float:
     raise TypeError(f"{type(value).__name__} is no figure")
 
 
-def summary_fields(summary: Summary) -> dict[str, Any]:
-    """Return a summary of timings as programs take it."""
-    names = ("count", "median", "low_quartile", "high_quartile", "spread_percent")
-    return {
-        **{name: getattr(summary, name) for name in names},
-        "least": min(summary.values),
-        "most": max(summary.values),
-    }
-
-
-def trap_fields(traps: Sequence[Trap]) -> list[dict[str, str]]:
-    """Return traps as programs take them."""
-    return [{"code": trap.code, "sentence": trap.sentence} for trap in traps]
-
-
 def trap_lines(traps: Sequence[Trap]) -> list[str]:
     """Return a line for each trap: its name and what was seen."""
     return [f"{trap.code}: {trap.sentence}" for trap in traps]

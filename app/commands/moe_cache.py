@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +11,7 @@ from app.commands.checking_shared import print_json, saying
 from app.commands.shared import REFUSED_EXIT, text_table
 
 if TYPE_CHECKING:
-    from app.domain.serving.expert_cache import Group, Plan
+    from app.domain.serving.expert_cache import Plan
     from app.settings import Settings
 
 
@@ -32,6 +32,7 @@ def moe_cache(
     not start with this budget.
     """
     from app.domain.llms.checkpoint.header import HeaderError  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import plan_document  # noqa: PLC0415 - same
     from app.domain.serving.expert_cache import plan_cache  # noqa: PLC0415 - same
     from app.ingest import checkpoints  # noqa: PLC0415 - same
     from app.ingest.fetched import FetchError  # noqa: PLC0415 - same
@@ -44,7 +45,7 @@ def moe_cache(
         raise SystemExit(REFUSED_EXIT) from None
     plan = plan_cache(experts, budget_mib=mib, n_cpu_moe=n_cpu_moe)
     if shape == "json":
-        print_json(_fields(plan))
+        print_json(plan_document(plan))
     else:
         click.echo(_text(plan))
     if not plan.starts:
@@ -117,51 +118,3 @@ def _measured_table() -> str:
         for each in MEASURED
     ]
     return text_table(heads, rows)
-
-
-def _fields(plan: Plan) -> dict[str, Any]:
-    from app.domain.serving.expert_cache import SOURCE, VERSION  # noqa: PLC0415 - keeps --help quick
-    from app.domain.serving.expert_cache_cautions import cautions  # noqa: PLC0415 - same
-    from app.domain.serving.expert_cache_measured import CONDITIONS, MEASURED  # noqa: PLC0415 - same
-
-    experts = plan.experts
-    names = ("configuration", "decode_tokens_per_s", "prompt_tokens_per_s", "hit_percent")
-    return {
-        "version": VERSION,
-        "source": SOURCE,
-        "architecture": experts.architecture,
-        "moe_layers": len(experts.layers),
-        "experts_per_layer": experts.per_layer,
-        "experts_used": experts.used,
-        "expert_bytes": experts.total_bytes,
-        "n_cpu_moe": plan.n_cpu_moe,
-        "host_expert_bytes": plan.host_bytes,
-        "budget_mib": plan.budget_mib,
-        "budget_is_default": plan.is_default,
-        "cache_bytes": plan.cache_bytes,
-        "leftover_bytes": plan.leftover_bytes,
-        "starts": plan.starts,
-        "starts_from_mib": plan.starts_from_mib,
-        "every_group_from_mib": plan.floor_mib,
-        "groups": [_group_fields(group) for group in plan.groups],
-        "warnings": [
-            {"code": each.code, "level": str(each.level), "sentence": each.sentence}
-            for each in cautions(plan)
-        ],
-        "measured": {
-            "conditions": CONDITIONS,
-            "rows": [{name: getattr(each, name) for name in names} for each in MEASURED],
-        },
-    }
-
-
-def _group_fields(group: Group) -> dict[str, Any]:
-    names = ("expert_bytes", "experts", "slots", "slots_percent", "largest_batch_tokens", "floor_bytes")
-    return {
-        "layers": list(group.layers),
-        "types": {bank.kind: bank.dtype for bank in group.banks},
-        **{name: getattr(group, name) for name in names},
-        "floor_mib": group.floor_mib,
-        "whole_token_mib": group.whole_token_mib,
-        "cache_bytes": group.cache_bytes,
-    }

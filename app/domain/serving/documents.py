@@ -1,0 +1,184 @@
+"""What the serving checks find, as programs take it: the same from the command line and from the pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from app.domain.serving.benches import READERS
+from app.domain.serving.cors import allow_headers
+from app.domain.serving.expert_cache import SOURCE, VERSION
+from app.domain.serving.expert_cache_cautions import cautions
+from app.domain.serving.expert_cache_measured import CONDITIONS, MEASURED
+from app.domain.serving.sampler_rules import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.domain.serving.batch import Verdict as SamplerVerdict
+    from app.domain.serving.benchmarked import Configuration
+    from app.domain.serving.cors import Answer
+    from app.domain.serving.cors import Verdict as CorsVerdict
+    from app.domain.serving.expert_cache import Group, Plan
+    from app.domain.serving.prefix_cache import FirstToken, RoutingCost
+    from app.domain.serving.speedup import Follows, Speedup
+    from app.domain.serving.timings import Comparison, Summary
+    from app.domain.serving.traps import Trap
+
+_SPEEDUP: Final = (
+    *("saved_ms", "gain_percent", "old_step_ms", "new_step_ms"),
+    *("old_tokens_per_s", "new_tokens_per_s", "streams"),
+)
+_FOLLOWS: Final = ("before", "after", "stated", "form", "computed", "least", "most", "agrees")
+_SUMMARY: Final = ("count", "median", "low_quartile", "high_quartile", "spread_percent")
+_GROUP: Final = ("expert_bytes", "experts", "slots", "slots_percent", "largest_batch_tokens", "floor_bytes")
+_MEASURED: Final = ("configuration", "decode_tokens_per_s", "prompt_tokens_per_s", "hit_percent")
+
+
+def _named(found: object, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in names}
+
+
+def sampler_document(found: SamplerVerdict) -> dict[str, Any]:
+    """Return the path of a batch, why it is that one, and what each request was read as."""
+    return {
+        "version": RULES.version,
+        "path": found.path,
+        "is_fast_path": found.is_fast,
+        "kept_by_ended_request": found.kept_by_ended,
+        "until": RULES.drains if found.path == "filtered" else None,
+        "reasons": [_named(one, ("request", "field", "value", "source")) for one in found.reasons],
+        "running": [
+            {
+                "request": one.name,
+                **_named(one, ("temperature", "top_k", "top_p", "min_p")),
+                "sources": dict(one.sources),
+            }
+            for one in found.requests
+        ],
+        "notes": list(found.notes),
+    }
+
+
+def speedup_document(found: Speedup) -> dict[str, Any]:
+    """Return a claimed speed-up with all that follows from it."""
+    return _named(found, _SPEEDUP)
+
+
+def follows_document(found: Follows) -> dict[str, Any]:
+    """Return whether a stated figure follows from two others."""
+    return _named(found, _FOLLOWS)
+
+
+def comparison_document(found: Comparison) -> dict[str, Any]:
+    """Return two sets of timings side by side and what they say."""
+    return {
+        "unit": found.unit,
+        "before": summary_document(found.before),
+        "after": summary_document(found.after),
+        **_named(found, ("change_percent", "overlap_percent", "outcome", "sentence")),
+        "refusals": traps_document(found.traps),
+    }
+
+
+def summary_document(summary: Summary) -> dict[str, Any]:
+    """Return a summary of timings."""
+    return {
+        **_named(summary, _SUMMARY),
+        "least": min(summary.values),
+        "most": max(summary.values),
+    }
+
+
+def traps_document(traps: Sequence[Trap]) -> list[dict[str, str]]:
+    """Return the traps that were sprung."""
+    return [{"code": trap.code, "sentence": trap.sentence} for trap in traps]
+
+
+def routing_document(token: FirstToken, costs: Sequence[RoutingCost]) -> dict[str, Any]:
+    """Return both first tokens and what each routing costs."""
+    return {
+        **_named(token, ("cold_s", "warm_s", "times")),
+        "routings": [_named(cost, ("routing", "cold_share", "mean_s", "waited_s")) for cost in costs],
+    }
+
+
+def cors_document(found: CorsVerdict) -> dict[str, Any]:
+    """Return who may use a server, and what its two answers said of that."""
+    exchange = found.exchange
+    return {
+        "verdict": found.kind,
+        "is_open": found.is_open,
+        "sentences": list(found.sentences),
+        "url": exchange.asked.url,
+        "origin": exchange.asked.origin,
+        "headers_asked_for": list(exchange.asked.names),
+        "may_send_json_post": exchange.may_post,
+        "may_read_plain_get": exchange.may_read,
+        "with_credentials": exchange.with_credentials,
+        "preflight": _answer(exchange.preflight),
+        "plain_get": _answer(exchange.plain),
+    }
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return {"status": answer.status, "headers": dict(allow_headers(answer))}
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """Return what a budget for llama.cpp's cache of experts buys, with the warnings and what was measured."""
+    experts = plan.experts
+    return {
+        "version": VERSION,
+        "source": SOURCE,
+        "architecture": experts.architecture,
+        "moe_layers": len(experts.layers),
+        "experts_per_layer": experts.per_layer,
+        "experts_used": experts.used,
+        "expert_bytes": experts.total_bytes,
+        "n_cpu_moe": plan.n_cpu_moe,
+        "host_expert_bytes": plan.host_bytes,
+        "budget_mib": plan.budget_mib,
+        "budget_is_default": plan.is_default,
+        **_named(plan, ("cache_bytes", "leftover_bytes", "starts", "starts_from_mib")),
+        "every_group_from_mib": plan.floor_mib,
+        "groups": [_group(group) for group in plan.groups],
+        "warnings": [
+            {"code": each.code, "level": str(each.level), "sentence": each.sentence}
+            for each in cautions(plan)
+        ],
+        "measured": {"conditions": CONDITIONS, "rows": [_named(each, _MEASURED) for each in MEASURED]},
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {
+        "layers": list(group.layers),
+        "types": {bank.kind: bank.dtype for bank in group.banks},
+        **_named(group, (*_GROUP, "floor_mib", "whole_token_mib", "cache_bytes")),
+    }
+
+
+def configuration_document(one: Configuration) -> dict[str, Any]:
+    """Return the runs of one configuration of a benchmark."""
+    run = one.runs[0]
+    return {
+        "tool": run.tool,
+        "understands": understood(run.tool),
+        "model": run.model,
+        "phase": run.phase,
+        "settings": dict(run.settings),
+        "files": [each.place for each in one.runs],
+        "tokens_per_s": summary_document(one.summary),
+        "requests_in_flight": run.sent,
+        "ttft_ms": [each.ttft_ms for each in one.runs],
+        "itl_ms": [each.itl_ms for each in one.runs],
+        "completed": [each.completed for each in one.runs],
+        "failed": [each.failed for each in one.runs],
+        "refusals": traps_document(one.traps),
+        "remarks": list(one.remarks),
+    }
+
+
+def understood(tool: str) -> str:
+    """Return which form of a tool's result files is read."""
+    return next(reader.understands for reader in READERS if reader.tool == tool)
