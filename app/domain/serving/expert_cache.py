@@ -287,20 +287,29 @@ def _group(experts: Experts, layers: tuple[int, ...], *, budget_bytes: int, host
     count = len(layers) * experts.per_layer
     slots = _slots(banks, budget_bytes * group_bytes // host_bytes, most=count)
     slots = slots if slots >= experts.used else 0
-
-    def budget_for(wanted: int) -> int:
-        return -(-_pool_bytes(banks, wanted) * host_bytes // group_bytes)
-
+    floor, whole = (
+        budget_bytes_for(experts, layers, slots=wanted, host_bytes=host_bytes)
+        for wanted in (experts.used, len(layers) * experts.used)
+    )
     return Group(
         layers=layers,
         banks=banks,
         experts=count,
         slots=slots,
         largest_batch_tokens=_largest_batch(experts, slots),
-        floor_bytes=budget_for(experts.used),
-        whole_token_bytes=budget_for(len(layers) * experts.used),
+        floor_bytes=floor,
+        whole_token_bytes=whole,
         cache_bytes=_pool_bytes(banks, slots) if slots else 0,
     )
+
+
+def budget_bytes_for(experts: Experts, layers: Sequence[int], *, slots: int, host_bytes: int) -> int:
+    """Return the smallest budget, in bytes for the whole model, at which a group of layers has so many slots.
+
+    `layers` are all layers of the group, `host_bytes` the experts in host memory, as `Plan` states them.
+    """
+    pool_bytes = _pool_bytes(experts.layers[layers[0]], slots)
+    return -(-pool_bytes * host_bytes // experts.bytes_of(layers))
 
 
 def _slots(banks: Sequence[Bank], share_bytes: int, *, most: int) -> int:
