@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -20,10 +19,10 @@ from app.commands.checking_shared import (
     trap_lines,
 )
 from app.commands.shared import REFUSED_EXIT, text_table
-from app.domain.query_error import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from decimal import Decimal
     from pathlib import Path
 
     from app.domain.serving.batch import Verdict
@@ -232,8 +231,20 @@ def _comparison_text(found: Comparison) -> str:
 
 
 @check.command(name="prefix-cache")
-@click.option("--context", type=number, default=None, help="Tokens of the context that is asked about again.")
-@click.option("--prefill", type=number, default=None, help="Prompt tokens a second of one instance.")
+@click.option(
+    "--context",
+    "context_tokens",
+    type=number,
+    default=None,
+    help="Tokens of the context that is asked about again.",
+)
+@click.option(
+    "--prefill",
+    "prefill_tokens_per_s",
+    type=number,
+    default=None,
+    help="Prompt tokens a second of one instance.",
+)
 @click.option(
     "--hit-share", type=number, default=None, help="Share found in a warm cache: 0.93; 1 by default."
 )
@@ -257,41 +268,14 @@ def prefix_cache(*, instances: int, requests: int, keeps: Any, shape: str, **giv
     Without a figure it shows a case that somebody timed: 4.65 s cold and 1.23 s warm.
     """
     from app.domain.serving.documents import routing_document  # noqa: PLC0415 - keeps --help quick
-    from app.domain.serving.prefix_cache import routing_costs  # noqa: PLC0415 - same
+    from app.domain.serving.prefix_cache import first_token_of, routing_costs  # noqa: PLC0415 - same
 
-    token = _first_token(given)
+    token = first_token_of(given)
     costs = routing_costs(token, instances=instances, requests=requests, keeps=keeps)
     if shape == "json":
         print_json(routing_document(token, costs))
     else:
         click.echo(_routing_text(token, costs))
-
-
-_TIMED: Final = frozenset({"cold_s", "warm_s"})
-_WORKED: Final = frozenset({"context", "prefill"})
-_MORE: Final = frozenset({"hit_share", "rest_s"})
-
-
-def _first_token(given: Mapping[str, Decimal | None]) -> FirstToken:
-    from app.domain.serving.prefix_cache import (  # noqa: PLC0415 - keeps --help quick
-        WORKED_CASE,
-        first_token,
-        measured,
-    )
-
-    stated = {name: value for name, value in given.items() if value is not None}
-    if not stated:
-        return WORKED_CASE
-    if stated.keys() == _TIMED:
-        return measured(stated["cold_s"], stated["warm_s"])
-    if stated.keys() - _MORE == _WORKED:
-        hit_share, rest_s = stated.get("hit_share", Decimal(1)), stated.get("rest_s", Decimal(0))
-        return first_token(stated["context"], stated["prefill"], hit_share=hit_share, rest_s=rest_s)
-    raise QueryError(
-        "first token",
-        ", ".join(stated),
-        "give --cold-s and --warm-s, or --context and --prefill with the rest",
-    )
 
 
 def _routing_text(token: FirstToken, costs: Sequence[RoutingCost]) -> str:

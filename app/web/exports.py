@@ -143,8 +143,14 @@ def describe(key: str, query: OfferQuery) -> dict[str, str]:
 
 
 def json_bytes(document: object) -> bytes:
-    """Return a document as UTF-8 JSON."""
-    return orjson.dumps(document)
+    """Return a document as UTF-8 JSON, its figures as numbers."""
+    return orjson.dumps(document, default=_number)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, Decimal):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 def parsed_text(offers: Sequence[Offer], *, fetched_at: datetime, shape: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl
 
 from starlette.concurrency import run_in_threadpool
 
@@ -17,7 +16,8 @@ from app.web.llm_found import find, read_cost
 from app.web.llm_page import llm_page
 from app.web.llm_subjects import subject_of_config
 from app.web.llm_view import form_of
-from app.web.pages import find_board, sorry
+from app.web.pages import find_board
+from app.web.posted import form_pairs, read_body, too_large
 from app.web.state import joined
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 1_000_000
 """Longest form that is read, as it is sent."""
 
-_MOST_FIELDS: Final = 500
-_TOO_LARGE: Final = 413
 _WRONG: Final = 422
 
 
@@ -39,12 +37,9 @@ async def config(request: Request) -> Response:
     """Answer the form, or what the config that was pasted into it costs; nothing of it is kept."""
     if request.method != "POST":
         return await run_in_threadpool(_form, request)
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_BYTES:
-            sentence = f"That is more than {MOST_BYTES:,} bytes."
-            return sorry(request, _TOO_LARGE, sentence=sentence, hint="A config.json is far shorter.")
+    body = await read_body(request, MOST_BYTES)
+    if body is None:
+        return too_large(request, MOST_BYTES)
     return await run_in_threadpool(_answer, request, body)
 
 
@@ -56,7 +51,7 @@ def _form(request: Request) -> Response:
 
 def _answer(request: Request, body: bytes) -> Response:
     """Answer what was pasted, or the form again with what is wrong."""
-    pairs = _pairs(body)
+    pairs = form_pairs(body)
     text = joined([pair for pair in pairs if pair[0] != "config"])
     served = find_board(request.app.state.shared, text)
     query = read_cost(text, served).replace(page=1)
@@ -67,16 +62,6 @@ def _answer(request: Request, body: bytes) -> Response:
     except QueryError as error:
         return _respond(request, served, query=query, pasted=pasted, error=str(error))
     return _respond(request, served, query=query, pasted=pasted, page=page)
-
-
-def _pairs(body: bytes) -> list[tuple[str, str]]:
-    """Return the fields of a form that was sent; raises QueryError for what is none."""
-    try:
-        return parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
-    except ValueError as error:
-        raise QueryError(
-            "form", body[:40].decode(errors="replace"), "send it as the page's form does"
-        ) from error
 
 
 def _respond(

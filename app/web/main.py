@@ -154,10 +154,10 @@ def create_app(
 
 
 class WithheldError(Exception):
-    """A fault over a link with the reader's own figures, whose words may repeat them and go to the log."""
+    """A fault over what is the reader's own, whose words may repeat it and go to the log."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name}, whose words are withheld: the link holds figures of the reader's own")
+        super().__init__(f"{name}, whose words are withheld: they may hold what is the reader's own")
 
 
 class SecurityHeaders:
@@ -184,11 +184,18 @@ class SecurityHeaders:
         try:
             await self._app(scope, receive, with_headers)
         except Exception as error:
-            if not holds_own(scope["query_string"].decode(errors="replace")):
+            if not _may_hold_own(scope):
                 raise
             raise WithheldError(type(error).__name__).with_traceback(error.__traceback__) from None
         finally:
             self._times.note(scope, code=code, seconds=perf_counter() - began)
+
+
+def _may_hold_own(scope: Scope) -> bool:
+    """Tell whether a request may hold what is the reader's own: figures in its link, or what was pasted."""
+    text = scope["query_string"].decode(errors="replace")
+    is_tool = bool(text) and scope["path"].startswith("/tools")
+    return is_tool or scope["method"] == "POST" or holds_own(text)
 
 
 REDIRECTS: Final = frozenset(
@@ -198,7 +205,7 @@ REDIRECTS: Final = frozenset(
 
 def _kept_by_nobody(scope: Scope, code: int) -> tuple[tuple[bytes, bytes], ...]:
     """Return what a redirect to the reader's own figures adds; pages and refusals say it themselves."""
-    if code not in REDIRECTS or not holds_own(scope["query_string"].decode(errors="replace")):
+    if code not in REDIRECTS or not _may_hold_own(scope):
         return ()
     return ((b"cache-control", b"private, no-store"),)
 

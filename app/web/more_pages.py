@@ -42,6 +42,7 @@ from app.web.changes_query import DAYS_PER_PAGE
 from app.web.history_query import DAYS, PRICED
 from app.web.llm_parameters import LLM_PARAMETERS
 from app.web.parameters import PARAMETERS
+from app.web.tools import registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -58,6 +59,7 @@ PAGES: Final = [
     Route("/measured", measured_page.measured, methods=["GET"]),
     Route("/llms", llms_page.llms, methods=["GET"]),
     Route("/llms/config", llm_config_page.config, methods=["GET", "POST"]),
+    *registry.PAGES,
     Route("/llms.txt", site_files.llms_txt, methods=["GET"]),
     Route("/robots.txt", site_files.robots_txt, methods=["GET"]),
     Route("/sitemap.xml", site_files.sitemap_xml, methods=["GET"]),
@@ -155,6 +157,16 @@ _MEASURED: Final = [
         "style": "form",
         "explode": True,
     },
+]
+_TOOLS: Final = [
+    (
+        each.path,
+        registry.twin_of_tool(each, "json"),
+        registry.twin_of_tool(each, "csv"),
+        each.about.rstrip("."),
+        [_single(field.name, field.about, schema=field.schema) for field in each.fields],
+    )
+    for each in registry.TOOLS
 ]
 _OFFER: Final = [_in_path("offer_id", "The number of an offer, as exports give it."), *PARAMETERS]
 
@@ -258,6 +270,8 @@ for _path, _as_json, _as_csv, _about, _parameters in (
         [],
     ),
     ("/docs", docs_page.docs_json, docs_page.docs_csv, "Every address for programs with its parameters", []),
+    ("/tools", registry.index_json, registry.index_csv, "The checks of serving setups and of claims", []),
+    *_TOOLS,
 ):
     _twin(f"{_path}.json", _as_json, summary=f"{_about}, as JSON", media_type=JSON, parameters=_parameters)
     _twin(f"{_path}.csv", _as_csv, summary=f"{_about}, as CSV", media_type=CSV, parameters=_parameters)

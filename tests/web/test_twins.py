@@ -21,7 +21,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
 
 # What a number of a twin ends in: a unit, or it counts or names something.
 UNIT = re.compile(
-    r"(hour|_gb|_gib_usable|_tb_s|_tflops|_tops|_pflops|_flops|_s|_w|_byte|_percent|_year|_ceiling|_multiple|"
+    r"(hour|_gb|_gib_usable|_tb_s|_tflops|_tops|_pflops|_flops|_s|_w|_byte|_percent|_share|_year|_ceiling|_multiple|"
     r"_mtok_(output|input|blended)|_per_stream|_gb_per_gpu|_gb_fp8|_per_token_16bit|_bytes|_tokens)$"
 )
 COUNTS = re.compile(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from app.domain.serving.reading import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Routing = Literal["round_robin", "least_busy", "session_pinning"]
 Keeps = Literal["all", "last"]
@@ -70,6 +73,33 @@ def measured(cold_s: Decimal, warm_s: Decimal) -> FirstToken:
     if warm_s > cold_s:
         raise InputError("warm_s", f"{warm_s:f}", f"give at most the {cold_s:f} s of the cold one")
     return FirstToken(cold_s=cold_s, warm_s=warm_s)
+
+
+_TIMED: Final = frozenset({"cold_s", "warm_s"})
+_WORKED: Final = frozenset({"context_tokens", "prefill_tokens_per_s"})
+_MORE: Final = frozenset({"hit_share", "rest_s"})
+
+
+def first_token_of(given: Mapping[str, Decimal | None]) -> FirstToken:
+    """Return both first tokens from what is stated: timed, or worked out; the worked case for nothing.
+
+    Raises:
+        InputError: what is stated is neither, or a figure is out of range.
+    """
+    stated = {name: value for name, value in given.items() if value is not None}
+    if not stated:
+        return WORKED_CASE
+    if stated.keys() == _TIMED:
+        return measured(stated["cold_s"], stated["warm_s"])
+    if stated.keys() - _MORE == _WORKED:
+        more = {"hit_share": Decimal(1), "rest_s": Decimal(0)} | {
+            name: stated[name] for name in _MORE & stated.keys()
+        }
+        return first_token(stated["context_tokens"], stated["prefill_tokens_per_s"], **more)
+    missing = [*(_TIMED if stated.keys() & _TIMED else _WORKED) - stated.keys()]
+    field = min(missing) if missing else min(stated.keys() - _TIMED)
+    expected = "give cold_s and warm_s, or context_tokens and prefill_tokens_per_s with the rest"
+    raise InputError(field, ", ".join(stated), expected)
 
 
 def _within(field: str, value: Decimal, *, least: Decimal = _LEAST, most: Decimal) -> None:

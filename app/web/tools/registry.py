@@ -1,0 +1,75 @@
+"""The tools there are, their routes, and the page that lists them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from starlette.routing import Route
+
+from app.web.answers import etag, not_modified, respond
+from app.web.kept import csv_of, json_of, page_of, take_nothing
+from app.web.tools import prefix_cache
+from app.web.tools import tool as tools
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from app.web.answers import Answer
+    from app.web.tools.tool import Tool
+
+TOOLS: Final[tuple[Tool, ...]] = (prefix_cache.TOOL,)
+"""In the order of the list."""
+
+
+def page_of_tool(tool: Tool) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers a tool's page."""
+
+    async def answer(request: Request) -> Response:
+        return await tools.page(request, tool)
+
+    return answer
+
+
+def twin_of_tool(tool: Tool, kind: str) -> Callable[[Request], Response]:
+    """Return what answers a tool's twin, `json` or `csv`."""
+
+    def answer(request: Request) -> Response:
+        return tools.twin(request, tool, kind=kind)
+
+    return answer
+
+
+def index(request: Request) -> Response:
+    """Answer the list of all tools."""
+    take_nothing(request)
+    return _respond(request, page_of("tools/index.html", tools=TOOLS))
+
+
+def index_json(request: Request) -> Response:
+    """Answer the same as JSON."""
+    take_nothing(request)
+    found = [
+        {"tool": each.name, "title": each.title, "about": each.about, "path": each.path} for each in TOOLS
+    ]
+    return _respond(request, json_of({"tools": found}))
+
+
+def index_csv(request: Request) -> Response:
+    """Answer the same as CSV."""
+    take_nothing(request)
+    rows = ((each.name, each.title, each.about, each.path) for each in TOOLS)
+    return _respond(request, csv_of("tools", ("tool", "title", "about", "path"), rows=rows))
+
+
+def _respond(request: Request, answer: Answer) -> Response:
+    tag = etag("tools", answer.body.decode())
+    return not_modified(request, tag) or respond(request, answer, tag=tag)
+
+
+PAGES: Final = [
+    Route("/tools", index, methods=["GET"]),
+    *(Route(each.path, page_of_tool(each), methods=["GET", "POST"]) for each in TOOLS),
+]

@@ -1,0 +1,207 @@
+"""One tool: its form, the check behind it, and how its page and its twins are asked and answered.
+
+A form that pastes is sent with POST, as a pasted text may be long, and leads to a link that holds what the
+check reads of it. What is too long for a link is answered at once. Nothing that was typed is kept here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse
+
+from app.domain.query import QueryError
+from app.web.answers import etag, not_modified, respond, respond_privately
+from app.web.kept import csv_of, json_of, page_of
+from app.web.posted import form_pairs, read_body, too_large
+from app.web.state import MAX_QUERY_STRING, query_text, read_pairs
+from app.web.tools.fields import pairs_of, read_typed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from app.domain.llms.facts import Llm
+    from app.web.answers import Answer
+    from app.web.tools.fields import Field, Typed
+
+    Llms = Mapping[str, Llm]
+
+MOST_BYTES: Final = 4_000_000
+"""Longest form that is read, as it is sent."""
+
+_WRONG: Final = 422
+
+
+def _as_typed(typed: Typed) -> Mapping[str, str]:
+    return typed.texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A link that shows what a tool does: what it is called, and what it types."""
+
+    label: str
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool.
+
+    `find` returns what the check finds, None where nothing was typed that it could check, and raises
+    QueryError with the name of a field. Its template is `tools/<name>.html`. `kept` returns the texts that a
+    link holds, of which the check finds the same. `command` is the line that does the same in a terminal.
+    `document`, `columns` and `rows` make the twins.
+    """
+
+    name: str
+    title: str
+    about: str
+    fields: tuple[Field, ...]
+    find: Callable[[Typed, Llms], Any]
+    document: Callable[[Any], dict[str, Any]]
+    columns: tuple[str, ...]
+    rows: Callable[[Any], Iterable[Sequence[object]]]
+    command: Callable[[Typed], str]
+    examples: tuple[Example, ...] = ()
+    kept: Callable[[Typed], Mapping[str, str]] = _as_typed
+    is_pasted: bool = False
+
+    @property
+    def path(self) -> str:
+        """The address of its page."""
+        return f"/tools/{self.name}"
+
+    @property
+    def template(self) -> str:
+        """The template of its page."""
+        return f"tools/{self.name.replace('-', '_')}.html"
+
+    @property
+    def by_name(self) -> Mapping[str, Field]:
+        """The fields by their names."""
+        return {field.name: field for field in self.fields}
+
+    def link(self, pairs: Sequence[tuple[str, str]], *, ending: str = "") -> str:
+        """Return the address of what pairs type, or of its twin with an ending."""
+        return f"{self.path}{ending}?{urlencode(pairs)}" if pairs else f"{self.path}{ending}"
+
+    def example_link(self, example: Example) -> str:
+        """Return the address of an example."""
+        return self.link(list(example.texts.items()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPage:
+    """What a tool's template shows.
+
+    `found` is None where nothing was checked; `error` says what is wrong with the field `wrong`; without a
+    `link` what was pasted is too long for one.
+    """
+
+    tool: Tool
+    typed: Typed
+    link: str
+    csv_href: str
+    json_href: str
+    found: Any = None
+    error: QueryError | None = None
+
+    @property
+    def wrong(self) -> str:
+        """The field that is wrong: the one whose name the error begins with, else empty."""
+        said = self.error.field if self.error else ""
+        names = [each.name for each in self.tool.fields if said.partition(" ")[0].rstrip(":") == each.name]
+        return names[0] if names else ""
+
+
+async def page(request: Request, tool: Tool) -> Response:
+    """Answer a tool's page: its form, and what the check finds of what was typed."""
+    if request.method != "POST":
+        return await run_in_threadpool(_asked, request, tool)
+    body = await read_body(request, MOST_BYTES)
+    if body is None:
+        return too_large(request, MOST_BYTES)
+    return await run_in_threadpool(_posted, request, tool, body)
+
+
+def twin(request: Request, tool: Tool, *, kind: str) -> Response:
+    """Answer what the check finds as JSON or CSV; a wrong field is a QueryError."""
+    text = query_text(request)
+    typed = read_typed(tool.fields, read_pairs(text))
+    found = tool.find(typed, request.app.state.shared.llms)
+    if kind == "csv":
+        rows = () if found is None else tool.rows(found)
+        return _respond(request, csv_of(tool.name, tool.columns, rows=rows), text=text)
+    given = dict(pairs_of(tool.fields, typed.texts))
+    document = None if found is None else tool.document(found)
+    described = {each.name: each.about for each in tool.fields}
+    return _respond(
+        request,
+        json_of({"tool": tool.name, "takes": described, "given": given, "found": document}),
+        text=text,
+    )
+
+
+def _asked(request: Request, tool: Tool) -> Response:
+    text = query_text(request)
+    pairs = read_pairs(text)
+    typed = read_typed(tool.fields, pairs)
+    if not all(value for _, value in pairs):
+        return RedirectResponse(tool.link(pairs_of(tool.fields, typed.texts)), status_code=303)
+    return _page(request, tool, checked=_checked(request, tool, typed=typed), text=text)
+
+
+def _posted(request: Request, tool: Tool, body: bytes) -> Response:
+    """Lead to the link that holds what was pasted; answer at once what is wrong or too long for one."""
+    typed = read_typed(tool.fields, form_pairs(body))
+    checked = _checked(request, tool, typed=typed)
+    target = tool.link(pairs_of(tool.fields, tool.kept(typed))) if checked.error is None else ""
+    if not target or len(target) > MAX_QUERY_STRING:
+        return _page(request, tool, checked=checked, text="posted", is_link=False)
+    return RedirectResponse(target, status_code=303)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    typed: Typed
+    found: Any = None
+    error: QueryError | None = None
+
+
+def _checked(request: Request, tool: Tool, *, typed: Typed) -> _Checked:
+    try:
+        return _Checked(typed=typed, found=tool.find(typed, request.app.state.shared.llms))
+    except QueryError as error:
+        return _Checked(typed=typed, error=error)
+
+
+def _page(request: Request, tool: Tool, *, checked: _Checked, text: str, is_link: bool = True) -> Response:
+    pairs = pairs_of(tool.fields, checked.typed.texts) if is_link else []
+    shown = ToolPage(
+        tool=tool,
+        typed=checked.typed,
+        link=tool.link(pairs) if is_link else "",
+        csv_href=tool.link(pairs, ending=".csv"),
+        json_href=tool.link(pairs, ending=".json"),
+        found=checked.found,
+        error=checked.error,
+    )
+    response = _respond(request, page_of(tool.template, page=shown), text=text)
+    if checked.error:
+        response.status_code = _WRONG
+    return response
+
+
+def _respond(request: Request, answer: Answer, *, text: str) -> Response:
+    """Answer what depends on what was typed to nobody else; the bare form has a tag."""
+    if text:
+        return respond_privately(request, answer)
+    tag = etag("tools", answer.body.decode())
+    return not_modified(request, tag) or respond(request, answer, tag=tag)
