@@ -53,7 +53,7 @@ class Settings(BaseSettings):
     """Issuer of tokens for `/mcp`, as its tokens name it; with it everything asked there needs a token."""
 
     oauth_jwks_url: str = ""
-    """Where the issuer publishes its keys; `/.well-known/jwks.json` behind the issuer by default."""
+    """Where the issuer publishes its keys; where its own metadata say by default."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """What is worth a log line."""
@@ -142,11 +142,6 @@ class Settings(BaseSettings):
     def oauth_resource(self) -> str:
         """Return what tokens have to be for: the address of `/mcp`."""
         return f"{self.public_url}/mcp"
-
-    @property
-    def oauth_keys_url(self) -> str:
-        """Return where the issuer's keys are."""
-        return self.oauth_jwks_url or f"{self.oauth_issuer.rstrip('/')}/.well-known/jwks.json"
 
     def provider_keys(self) -> dict[str, SecretStr]:
         """Return the providers' keys that are set, by the name of their setting."""

@@ -13,6 +13,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from mcp import Client
+from mcp.client.auth.utils import extract_resource_metadata_from_www_auth, extract_scope_from_www_auth
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 from sqlalchemy import Engine
@@ -26,7 +27,7 @@ from tests.databases import empty_sqlite
 from tests.ingest.test_duties import hold_offers
 from tests.web import market
 from tests.web.asking import ARGUMENTS, PUBLIC, RESOURCE, contents
-from tests.web.issuer import KID, Issuer, issuing
+from tests.web.issuer import KID, OAUTH, Issuer, issuing
 from tests.web.server import listening
 
 METADATA = "/.well-known/oauth-protected-resource/mcp"
@@ -35,6 +36,7 @@ METADATA = "/.well-known/oauth-protected-resource/mcp"
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[Issuer]:
     with issuing() as made:
+        made.answers[OAUTH] = (200, made.metadata())
         yield made
 
 
@@ -47,9 +49,7 @@ class Guarded:
 
 
 def guarded_settings(url: str, issuer: Issuer) -> Settings:
-    return Settings(
-        DATABASE_URL=url, public_url=PUBLIC, oauth_issuer=issuer.address, oauth_jwks_url=issuer.jwks_url
-    )
+    return Settings(DATABASE_URL=url, public_url=PUBLIC, oauth_issuer=issuer.address)
 
 
 @contextmanager
@@ -111,6 +111,15 @@ def test_without_a_token_the_answer_says_where_the_metadata_is(guarded: Guarded)
     answer = asked(guarded, None)
     assert answer.status_code == 401
     assert f'resource_metadata="{PUBLIC}{METADATA}"' in answer.headers["www-authenticate"]
+
+
+def test_the_challenge_asks_for_no_more_than_reading_needs(guarded: Guarded, issuer: Issuer) -> None:
+    """A client that is told no scope asks for every one that the metadata name, an operator's too."""
+    for token in (None, issuer.token(aud="https://other.example", scope=READ)):
+        answer = asked(guarded, token)
+        assert extract_scope_from_www_auth(answer) == "prices:read"
+        assert extract_resource_metadata_from_www_auth(answer) == PUBLIC + METADATA
+    assert "www-authenticate" not in asked(guarded, issuer.token(aud=RESOURCE, scope=READ)).headers
 
 
 def test_the_right_token_is_let_in(guarded: Guarded, issuer: Issuer) -> None:
@@ -272,8 +281,7 @@ def test_a_setting_that_would_not_guard_anything_is_refused(
         load_settings()
 
 
-def test_keys_are_where_issuers_have_them_unless_told_otherwise() -> None:
+def test_the_issuer_stays_as_it_is_written_and_the_resource_does_not() -> None:
     made = Settings(public_url="https://prices.example/", oauth_issuer="https://id.example/")
-    assert made.oauth_keys_url == "https://id.example/.well-known/jwks.json"
     assert made.oauth_issuer == "https://id.example/"  # it is compared with what tokens say, letter by letter
     assert made.oauth_resource == "https://prices.example/mcp"

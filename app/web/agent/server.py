@@ -28,6 +28,8 @@ from mcp_types import (
     TextContent,
     TextResourceContents,
 )
+from starlette.datastructures import MutableHeaders
+from starlette.status import HTTP_401_UNAUTHORIZED
 
 from app import __version__
 from app.domain.query import QueryError
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from mcp.server.context import ServerRequestContext
     from starlette.applications import Starlette
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from app.domain.duties import Duties
     from app.settings import Settings
@@ -178,6 +181,28 @@ def security_of(settings: Settings) -> TransportSecuritySettings:
     )
 
 
+class Challenge:
+    """Adds to a refusal of who has no good token the scope that reading needs (RFC 6750, section 3).
+
+    A client that is told none asks its issuer for every scope that the metadata name.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the application does, with the scope in the header that asks for a token."""
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == HTTP_401_UNAUTHORIZED:
+                headers = MutableHeaders(scope=message)
+                stated = headers.get("www-authenticate", "Bearer")
+                headers["www-authenticate"] = f'{stated}, scope="{READ}"'
+            await send(message)
+
+        await self._app(scope, receive, answer)
+
+
 def make_protocol_app(
     site: FastAPI, settings: Settings, *, duties: Duties | None, path: str, largest_body_bytes: int
 ) -> tuple[Starlette, Callable[[], Any]]:
@@ -202,12 +227,13 @@ def make_protocol_app(
         transport_security=security_of(settings),
         auth=auth,
         token_verifier=IssuedTokens(
-            issuer=settings.oauth_issuer, jwks_url=settings.oauth_keys_url, resource=resource
+            issuer=settings.oauth_issuer, jwks_url=settings.oauth_jwks_url, resource=resource
         )
         if auth
         else None,
     )
     if auth and auth.resource_server_url:
+        application.add_middleware(Challenge)
         # Before the SDK's own, which names no scopes as none of them is needed for everything.
         application.router.routes[:0] = create_protected_resource_routes(
             resource_url=auth.resource_server_url,

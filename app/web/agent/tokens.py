@@ -6,8 +6,10 @@ import logging
 from typing import Any, Final
 
 import jwt
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from mcp.server.auth.provider import AccessToken
+
+from app.web.agent.keys import IssuerKeys
 
 log = logging.getLogger(__name__)
 
@@ -18,28 +20,30 @@ ALGORITHMS: Final = (
 """Signatures with a private key of the issuer; a shared secret, or none at all, proves nothing."""
 
 LONGEST_TOKEN: Final = 8_000
-KEYS_TIMEOUT_S: Final = 5
+CHECKS_AT_ONCE: Final = 4
+"""Threads that check tokens: when the issuer is slow these wait for it, and none that answers pages does."""
+
 REQUIRED: Final = ("exp", "iss", "aud")
 
 
 class IssuedTokens:
-    """Verifies tokens that an issuer made for one resource."""
+    """Verifies tokens that an issuer made for one resource. Without `jwks_url` its metadata are asked."""
 
     def __init__(self, *, issuer: str, jwks_url: str, resource: str) -> None:
         self._issuer = issuer
         self._resource = resource
-        self._keys = jwt.PyJWKClient(jwks_url, timeout=KEYS_TIMEOUT_S)
+        self._keys = IssuerKeys(issuer=issuer, jwks_url=jwks_url)
+        self._limiter = CapacityLimiter(CHECKS_AT_ONCE)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return what a token permits, or None for one that is not to be trusted."""
-        return await to_thread.run_sync(self._verified, token)
+        return await to_thread.run_sync(self._verified, token, limiter=self._limiter)
 
     def _verified(self, token: str) -> AccessToken | None:
         try:
             claims = self._claims(token)
         except jwt.PyJWKClientConnectionError:
-            log.warning("The issuer's keys cannot be read, so no token is accepted.")
-            return None
+            return None  # whoever could not read the keys has logged why, once
         except (jwt.PyJWTError, ValueError, RecursionError) as error:
             # The words of the error may repeat parts of the token, which belong in no log.
             log.info("A token was not accepted: %s", type(error).__name__)
