@@ -12,6 +12,7 @@ from starlette.routing import compile_path
 
 from app.web.main import create_app
 from app.web.site_files import page_paths
+from app.web.tools.registry import TOOLS
 from tests.browser.conftest import Visit, complaints, scrolls_sideways
 from tests.browser.test_accessibility import violations
 from tests.web.conftest import settings_for
@@ -28,7 +29,9 @@ PAGES = (
         "/llms/Qwen/Qwen3-8B?batch=1,512",
         "/llms/Qwen/Qwen3-8B/offers/1",
     ),
-    *("/?gpu=x", "/nothing", "/gpus/h100", "/compare?gpu=x"),
+    *("/tools", *(tool.path for tool in TOOLS)),
+    *(tool.example_link(tool.examples[-1]) for tool in TOOLS),
+    *("/?gpu=x", "/nothing", "/gpus/h100", "/compare?gpu=x", "/tools/prefix-cache?cold_s=1&warm_s=2"),
 )
 WIDTHS = {1280: 900, 768: 1024, 390: 844}
 SHIFT_LIMIT = 0.05
