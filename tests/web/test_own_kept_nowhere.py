@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message
 from app.store.migrate import upgrade
 from app.store.session import make_engine
 from app.web.main import create_app
+from app.web.tools.registry import TOOLS
 from tests.test_services import PATIENCE_S, ROOT, free_port
 from tests.web import market
 from tests.web.conftest import Market, settings_for
@@ -85,7 +86,18 @@ def addresses(marker: str) -> dict[str, int]:
         f"/measured?measured={marker}": 422,
         f"/measured.json?llm={marker}&measured={marker}": 422,
     }
+    found |= {f"{path}{kind}?{text}": 0 for path, text in typed_into_tools(marker) for kind in ("", ".json")}
     return found
+
+
+def typed_into_tools(marker: str) -> Iterator[tuple[str, str]]:
+    """Yield each tool with its example, the marker in one field: alone, and beside what is right there."""
+    for tool in TOOLS:
+        texts = tool.examples[0].texts
+        for field in tool.fields:
+            beside = texts.get(field.name, "")
+            for text in (marker, f"{beside}\n{marker}", f"{marker}\n{beside}"):
+                yield tool.path, urlencode({**texts, field.name: text})
 
 
 HEADERS: tuple[Mapping[str, str], ...] = ({}, {"hx-request": "true"}, {"accept-encoding": "br"})
@@ -127,10 +139,11 @@ def wait_for(address: str) -> None:
             time.sleep(0.05)
 
 
-def status_of(address: str, headers: Mapping[str, str]) -> int:
+def status_of(address: str, headers: Mapping[str, str], *, body: str | None = None) -> int:
     # urllib would follow a redirect; what it leads to is asked for anyway.
+    asked = Request(address, data=body.encode() if body else None, headers=dict(headers))  # noqa: S310 - same
     try:
-        with urlopen(Request(address, headers=dict(headers)), timeout=PATIENCE_S) as answer:  # noqa: S310 - same
+        with urlopen(asked, timeout=PATIENCE_S) as answer:  # noqa: S310 - same
             answer.read()
             return int(answer.status)
     except HTTPError as refused:
@@ -147,6 +160,8 @@ def test_a_server_that_logs_all_it_can_writes_a_readers_figures_nowhere(tmp_path
             for headers in HEADERS:
                 got = status_of(base + place, {**headers, "referer": base + place})
                 assert got in ({200, 404, 422} if status == 0 else {200 if status == 303 else status}), place
+        for path, text in typed_into_tools(marker):
+            assert status_of(base + path, {}, body=text) in {200, 422}, path
     said = log.read_text(encoding="utf-8")
     # The log was on, and tells of a fault all but its words.
     assert "WithheldError: RuntimeError, whose words are withheld" in said
@@ -198,14 +213,17 @@ def test_no_table_of_the_database_holds_a_readers_figures(served: Market) -> Non
     assert held == {name: [] for name in tables.tables}
 
 
-async def ask(app: ASGIApp, place: str, headers: Mapping[str, str]) -> int:
-    """Ask the application itself, without a client that remembers addresses, and return the status."""
+async def ask(app: ASGIApp, place: str, headers: Mapping[str, str], *, body: str = "") -> int:
+    """Ask the application itself, without a client that remembers addresses, and return the status.
+
+    What has a body is sent with POST.
+    """
     path, _, text = place.partition("?")
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
-        "method": "GET",
+        "method": "POST" if body else "GET",
         "scheme": "http",
         "path": path,
         "raw_path": path.encode(),
@@ -227,7 +245,7 @@ async def ask(app: ASGIApp, place: str, headers: Mapping[str, str]) -> int:
             await ended.wait()  # nobody goes away before the answer is there
             return {"type": "http.disconnect"}
         asked.append(place)
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": body.encode(), "more_body": False}
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -245,6 +263,8 @@ def ask_all(app: ASGIApp, marker: str) -> None:
             for headers in HEADERS:
                 got = await ask(app, place, headers)
                 assert status in {0, 500} or got in {status, 200 if status == 303 else status}, (place, got)
+        for path, text in typed_into_tools(marker):
+            assert await ask(app, path, {}, body=text) in {200, 303, 422}, path
 
     asyncio.run(all_of_them())
 
