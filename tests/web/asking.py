@@ -1,12 +1,25 @@
-"""What tests of /mcp share: a good call of each tool, what tokens are for, and all that a database holds."""
+"""What tests of /mcp share: a served market, questions to it, good calls, and all that a database holds."""
 
-from typing import Any
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
 
+import httpx2
+from mcp import Client
+from mcp_types import CallToolResult, TextContent
 from sqlalchemy import Engine, select
 
+from app.settings import Settings
 from app.store.session import reading
 from app.store.tables import metadata
+from app.web.main import create_app
+from tests.databases import empty_sqlite
 from tests.ingest.test_duties import ON
+from tests.web import market
+from tests.web.server import listening
 
 PUBLIC = "https://prices.example"
 RESOURCE = f"{PUBLIC}/mcp"
@@ -31,3 +44,59 @@ def contents(engine: Engine) -> dict[str, list[str]]:
             table.name: sorted(repr(tuple(row)) for row in connection.execute(select(table)))
             for table in metadata.tables.values()
         }
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Give the address of a served market whose /mcp is open."""
+    url = empty_sqlite(folder)
+    market.fill(url)
+    with listening(create_app(Settings(DATABASE_URL=url), clock=lambda: market.NOW)) as address:
+        yield address
+
+
+T = TypeVar("T")
+
+
+def asked(site: str, ask: Callable[[Client], Awaitable[T]], *, mode: str = "auto") -> T:
+    """Give what the SDK's client gets."""
+
+    async def run() -> T:
+        async with Client(f"{site}/mcp", mode=mode) as client:
+            return await ask(client)
+
+    return asyncio.run(run())
+
+
+def called(site: str, name: str, **arguments: Any) -> CallToolResult:
+    async def ask(client: Client) -> CallToolResult:
+        await client.list_tools()  # so that the client holds the result to the schema that it was told
+        return await client.call_tool(name, arguments)
+
+    return asked(site, ask)
+
+
+def result(site: str, name: str, **arguments: Any) -> dict[str, Any]:
+    """Give the result of a tool that is no error; as text it says the same."""
+    found = called(site, name, **arguments)
+    assert not found.is_error, found.content
+    (content,) = found.content
+    assert isinstance(content, TextContent)
+    assert json.loads(content.text) == found.structured_content
+    document: dict[str, Any] = found.structured_content
+    return document
+
+
+def refusal(site: str, name: str, **arguments: Any) -> str:
+    found = called(site, name, **arguments)
+    assert found.is_error
+    (content,) = found.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def document(address: str) -> dict[str, Any]:
+    answer = httpx2.get(address)
+    assert answer.status_code == 200, address
+    found: dict[str, Any] = answer.json()
+    return found

@@ -86,10 +86,12 @@ def attempting(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any,
             raise PermissionError(refused)
         return changed
 
-    with Operator(settings, lambda: market.NOW) as operator:
-        yield tools_with(operator).tools, attempt
-    site.state.shared.engine.dispose()
-    engine.dispose()
+    try:
+        with Operator(settings, lambda: market.NOW) as operator:
+            yield tools_with(operator).tools, attempt
+    finally:
+        site.state.shared.engine.dispose()
+        engine.dispose()
 
 
 def check_tools(url: str, monkeypatch: pytest.MonkeyPatch, *, only: str = "") -> None:

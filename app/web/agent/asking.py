@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MAX_ROWS: Final = 100
 DEFAULT_ROWS: Final = 20
 MAX_PAGE: Final = 1_000_000
+LONGEST_TEXT: Final = 1_000
+MOST_VALUES: Final = 100
 MAX_RESULT_BYTES: Final = 500_000
 """Bytes of a result as JSON: what a reader can take in at once."""
 
@@ -62,20 +64,26 @@ class Window:
 def pairs_of(arguments: Mapping[str, Any], allowed: Collection[str]) -> Pairs:
     """Return arguments as the pairs of a query; raises QueryError for a name or a value that is none."""
     names = fold(allowed)
-    return [
-        (one_of("argument", name[:40], names=names), text)
-        for name, value in arguments.items()
-        for text in texts(name[:40], value)
-    ]
+    known = [(one_of("argument", name[:40], names=names), value) for name, value in arguments.items()]
+    return [(name, text) for name, value in known for text in texts(name, value)]
 
 
 def texts(name: str, value: Any) -> Iterator[str]:
-    """Yield the texts that an argument stands for in a query: one, or one for each of a list."""
-    for each in value if isinstance(value, list) else [value]:
+    """Yield the texts that an argument stands for in a query: one, or one for each of a list.
+
+    Raises QueryError for what is too long to be one: an answer that repeats it would be as long.
+    """
+    values = value if isinstance(value, list) else [value]
+    if len(values) > MOST_VALUES:
+        raise QueryError(name, f"{len(values):,} values", f"give at most {MOST_VALUES}")
+    for each in values:
         if isinstance(each, float) and each.is_integer():
             yield str(int(each))
         elif isinstance(each, str | int | float) and not isinstance(each, bool):
-            yield str(each)
+            text = str(each)
+            if len(text) > LONGEST_TEXT:
+                raise QueryError(name, f"{text[:40]}...", f"keep it under {LONGEST_TEXT:,} characters")
+            yield text
         elif each is not None:
             raise QueryError(name, str(each)[:40], "give a text, a number, or a list of them")
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from app.domain.columns import COLUMNS, DEFAULT_COLUMNS
 from app.domain.llms.facts import load_llms
+from app.domain.metrics import METRICS
 from app.domain.names import fold, one_of
 from app.domain.query import OfferQuery, QueryError
 from app.web import words
 from app.web.agent.asking import Call, ask, pairs_of, taken, window
+from app.web.agent.sources import (
+    SOURCE,
+    meanings,
+    schema_with_source,
+    with_sources,
+    with_sources_then,
+)
 from app.web.agent.tool import WINDOW, Tool, argument, named, rows_schema
 from app.web.api import offers_json
 from app.web.claims_page import claims_json
@@ -35,8 +44,7 @@ Document = dict[str, Any]
 _OURS: Final = frozenset({"quote", "own", "page", "per_page", "density", "columns"})
 """Parameters of the site that no tool takes: a reader's own figures belong in no log of tools."""
 
-_READ: Final = "Providers' own pages, read when observed_at says; source_url names the page"
-_OFFERS: Final = f"{_READ} of an offer: explain_figure gives them for each offer_id."
+_READ: Final = "Each price: the page that its source_url names, read when its observed_at says."
 
 
 def _own(parameters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -86,6 +94,7 @@ def _rest(document: Document, *names: str) -> Document:
     return {key: value for key, value in document.items() if key not in names}
 
 
+_TEXT: Final[dict[str, Any]] = {"type": "string"}
 _USD_UNIT: Final = {"usd_per_gpu_hour": describe("usd_per_gpu_hour", OfferQuery())["unit"]}
 
 
@@ -97,6 +106,7 @@ def search_offers(call: Call) -> Document:
     call.access.require("search_offers")
     pairs, shown = _asked(call, SEARCH_OFFERS)
     pairs += [("page", str(shown.page)), ("per_page", str(shown.limit))]
+    pairs += _columns(pairs)
     document = ask(call, offers_json, path="/offers.json", pairs=pairs)
     found = Found(
         path="",
@@ -105,11 +115,29 @@ def search_offers(call: Call) -> Document:
         rows=document["rows"],
         total=document["total"],
         as_of=document["as_of"],
-        source=f"{_READ}.",
+        source=_READ,
         units={each["key"]: each["unit"] for each in document["columns"] if each["unit"]},
-        about=_rest(document, "rows", "columns", "total", "page", "per_page", "next"),
+        about=_rest(document, "rows", "columns", "total", "page", "per_page", "next")
+        | {"flag_meanings": meanings(flag for row in document["rows"] for flag in row["flags"])},
     )
     return found.result(call)
+
+
+def _columns(pairs: Pairs) -> Pairs:
+    """Return the columns that a query is about, when they are more than those that are always shown."""
+    asked = [key for name, text in pairs if name == "sort" for key in text.replace("-", "").split(",")]
+    asked += [name.removeprefix("where.") for name, _ in pairs if name.startswith("where.")]
+    for name, keys in _ABOUT.items():
+        asked += keys if any(pair[0] == name for pair in pairs) else ()
+    more = [key for key in COLUMNS if key in asked and key in METRICS and key not in DEFAULT_COLUMNS]
+    return [("columns", ",".join((*DEFAULT_COLUMNS, *more)))] if more else []
+
+
+_ABOUT: Final = {
+    "min_memory_gb": ("memory_gb",),
+    "baseline": ("breakeven_multiple", "price_multiple"),
+}
+"""The columns that a parameter is about."""
 
 
 SEARCH_OFFERS: Final = Tool(
@@ -117,7 +145,11 @@ SEARCH_OFFERS: Final = Tool(
     title="Search offers",
     about=(
         "List prices of rented GPUs with what they come to for each TB/s of memory bandwidth and each dense "
-        "PFLOP: filtered, sorted and paged as on the board. Unknown figures are null, with the reason."
+        "PFLOP. The cheapest by usd_per_tbs_hour come first unless sort says otherwise, spot and reserved "
+        "prices among them unless pricing says on_demand. Prices are for one GPU; usd_per_instance_hour is "
+        "for all gpu_count of them. Before you call one the cheapest read its flags, which "
+        "about.flag_meanings explains: a price may be stale, a floor or only for many GPUs. Unknown figures "
+        "are null, with the reason."
     ),
     parameters=_own(PARAMETERS),
     result=rows_schema(document_of(SCHEMAS["offers"])),
@@ -139,19 +171,31 @@ def compare_accelerators(call: Call) -> Document:
         path="/compare",
         pairs=pairs,
         shown=shown,
-        rows=shown.cut(lines),
+        rows=[{**line, "cells": with_sources(call, pairs, line["cells"])} for line in shown.cut(lines)],
         total=len(lines),
         as_of=document["as_of"],
-        source=_OFFERS,
+        source=_READ,
         units={
             **_USD_UNIT,
             "value": metric["unit"],
             "price_multiple": "times the baseline's price",
             "breakeven_multiple": "times the baseline's price",
         },
-        about=_rest(document, "lines"),
+        about=_rest(document, "lines")
+        | {
+            "flag_meanings": meanings(
+                flag for line in lines for cell in line["cells"] for flag in cell["flags"]
+            )
+        },
     )
     return found.result(call)
+
+
+def _compare_row() -> Document:
+    row = document_of(SCHEMAS["compare"])
+    cells = row["properties"]["cells"]
+    cells = {**cells, "items": schema_with_source(cells["items"])}
+    return {**row, "properties": {**row["properties"], "cells": cells}}
 
 
 COMPARE_ACCELERATORS: Final = Tool(
@@ -159,10 +203,12 @@ COMPARE_ACCELERATORS: Final = Tool(
     title="Compare accelerators",
     about=(
         "Cards side by side at the same provider under the same terms: who wins by a figure, at what "
-        "multiple of the price it would be even, what is in doubt, and which providers are left out and why."
+        "multiple of the price it would be even, what is in doubt, and which providers are left out and why. "
+        "On-demand prices unless pricing says otherwise; the first gpu is the baseline. about.counts and "
+        "about.doubts say the outcome in sentences, the rows give a provider and terms each."
     ),
     parameters=_own(COMPARE_PARAMETERS),
-    result=rows_schema(document_of(SCHEMAS["compare"])),
+    result=rows_schema(_compare_row()),
     run=compare_accelerators,
     is_read_only=True,
 )
@@ -175,20 +221,22 @@ def llm_cost(call: Call) -> Document:
     """Return what a language model costs at best at each offer, the cheapest first."""
     call.access.require("llm_cost")
     pairs, shown = _asked(call, LLM_COST)
-    llm = one_of("llm", taken(pairs, "llm"), names=fold(load_llms()))
+    known = call.site.state.shared.llms
+    llm = one_of("llm", taken(pairs, "llm"), names=fold(known))
     path = f"/llms/{llm}"
     document = ask(call, llm_json, path=f"{path}.json", pairs=pairs, names={"llm": llm})
-    facts = load_llms()[llm]
+    facts, rows = known[llm], with_sources(call, pairs, shown.cut(document["offers"]))
     found = Found(
         path=path,
         pairs=pairs,
         shown=shown,
-        rows=shown.cut(document["offers"]),
+        rows=rows,
         total=document["total"],
         as_of=document["as_of"],
-        source=f"{_OFFERS} The model: {facts.config_source}, as of {facts.as_of}.",
+        source=f"{_READ} The model: {facts.config_source}, as of {facts.as_of}.",
         units={**_USD_UNIT, **_LLM_UNITS},
-        about=_rest(document, "offers", "curves", "total"),
+        about=_rest(document, "offers", "curves", "total")
+        | {"flag_meanings": meanings(flag for row in rows for flag in row["flags"])},
     )
     return found.result(call)
 
@@ -203,6 +251,7 @@ _LLM_UNITS: Final = {
     "usd_per_hour": "USD/hour",
     "usd_per_mtok_output": "USD/million output tokens, a floor",
     "usd_per_mtok_input": "USD/million input tokens, a floor",
+    "usd_per_mtok_blended": "USD/million tokens, input_per_output of them input",
     "used_usd_per_mtok_output": "USD/million output tokens, of the used GPUs alone",
     "api_needed_utilisation": "share of the paid time",
     "missing_gb_per_gpu": "GB",
@@ -225,13 +274,15 @@ LLM_COST: Final = Tool(
     title="Cost of a language model",
     about=(
         "What a language model costs at best at each offer: whether it fits, the ceiling of its speed, and "
-        "the floor of dollars for a million tokens by requests at once. Bounds from peaks, no forecasts."
+        "the floor of dollars for a million tokens by requests at once, the cheapest by the first of batch "
+        "first. Bounds from peaks, no forecasts: real serving is slower and dearer. Weights are taken as fp8 "
+        "unless format says otherwise; spot and reserved prices are among the offers unless pricing does."
     ),
     parameters=[
         argument(
             "llm",
             {"type": "string"},
-            about="A model's id, such as openai/gpt-oss-20b; /llms has them.",
+            about=f"A model's id: {', '.join(load_llms())}, or one of the operator's own at /llms.",
             required=True,
         ),
         *_own(LLM_PARAMETERS),
@@ -239,11 +290,22 @@ LLM_COST: Final = Tool(
     result=rows_schema(
         {
             "type": "object",
-            "required": ["provider", "accelerator", "offer_id", "usd_per_gpu_hour", "batches", "why"],
+            "required": [
+                "provider",
+                "accelerator",
+                "offer_id",
+                "usd_per_gpu_hour",
+                "batches",
+                "why",
+                "flags",
+                *SOURCE,
+            ],
             "properties": {
+                **SOURCE,
                 "provider": {"type": "string"},
                 "accelerator": {"type": ["string", "null"]},
                 "offer_id": {"type": "integer"},
+                "flags": {"type": "array", "items": _TEXT, "description": "Warnings beside the price."},
                 "usd_per_gpu_hour": _NUMBER,
                 "batches": {"type": "array", "items": _BATCH},
                 "why": {"type": ["string", "null"]},
@@ -268,10 +330,10 @@ def price_history(call: Call) -> Document:
         path="/history",
         pairs=pairs,
         shown=shown,
-        rows=shown.cut(rows),
+        rows=with_sources_then(call, shown.cut(rows)),
         total=len(rows),
         as_of=words.utc(call.site.state.shared.keeper.current().board.instant),
-        source=_OFFERS,
+        source=_READ,
         units={**_USD_UNIT, "value": document["unit"]},
         about=_rest(document, "lines"),
     )
@@ -289,16 +351,24 @@ PRICE_HISTORY: Final = Tool(
     title="Price history",
     about=(
         "What a card cost at each provider over time: a row for each stretch over which a price stood, the "
-        "latest first. A time without a stretch is one that nobody read. What is announced says so."
+        "latest first, of one card at all providers. A stretch begins and ends with what was asked, too. A "
+        "time without a stretch is one that nobody read. What is announced says so."
     ),
     parameters=_own(HISTORY_PARAMETERS),
     result=rows_schema(
         {
             "type": "object",
-            "required": ["provider", "line", "from", "to", "value", "usd_per_gpu_hour", "announced"],
+            "required": [
+                *("provider", "line", "from", "to", "value", "usd_per_gpu_hour", "announced"),
+                *SOURCE,
+            ],
             "properties": {
+                **SOURCE,
                 "provider": {"type": "string"},
-                "line": {"type": "string", "description": "Which of the provider's prices."},
+                "line": {
+                    **_TEXT,
+                    "description": "price: the provider's lowest; min, median or max: a marketplace's.",
+                },
                 "from": {"type": "string", "format": "date-time"},
                 "to": {"type": "string", "format": "date-time"},
                 "value": _NUMBER,
@@ -329,7 +399,12 @@ def claims(call: Call) -> Document:
         total=len(document["claims"]),
         as_of=document["as_of"],
         source="Each claim's own source; it is judged by providers' own pages.",
-        units={"slack_percent": "%", "bandwidth_tb_s": "TB/s", "other_bandwidth_tb_s": "TB/s"},
+        units={
+            **dict.fromkeys(("value", "rival_value"), "as the part's sentence says"),
+            "slack_percent": "%",
+            "bandwidth_tb_s": "TB/s",
+            "other_bandwidth_tb_s": "TB/s",
+        },
         about=_rest(document, "claims"),
     )
     return found.result(call)
@@ -372,7 +447,7 @@ def explain_figure(call: Call) -> Document:
         as_of=document["as_of"],
         source=f"{document['source_url']}, read at {document['observed_at']}",
         units={each["key"]: each["unit"] for each in rows},
-        about=_rest(document, "worked"),
+        about=_rest(document, "worked") | {"flag_meanings": meanings(document["flags"])},
     )
     return found.result(call)
 
@@ -383,7 +458,6 @@ def _offer_id(text: str) -> str:
     return text
 
 
-_TEXT: Final[dict[str, Any]] = {"type": "string"}
 EXPLAIN_FIGURE: Final = Tool(
     name="explain_figure",
     title="Explain a figure",
