@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.serving.cors import MADE_UP, NULL, Answer, Exchange, judge
+from app.domain.serving.cors import Answer, Exchange, further_origin, judge_with
 from app.ingest.fetch import ask_for_headers
 
 if TYPE_CHECKING:
@@ -19,12 +19,8 @@ def check_cors(asked: Asked, limits: Limits) -> Verdict:
     FetchError for a server that cannot be reached, is not who it says, or does not answer in time.
     """
     first = _exchange(asked, limits)
-    if not first.is_open and asked.origin != NULL:
-        return judge(first, null=_exchange(asked.by(NULL), limits))
-    if first.echoes:
-        unrelated = next(origin for origin in MADE_UP if origin != asked.origin)
-        return judge(first, other=_exchange(asked.by(unrelated), limits))
-    return judge(first)
+    origin = further_origin(first)
+    return judge_with(first, None if origin is None else _exchange(asked.by(origin), limits))
 
 
 def _exchange(asked: Asked, limits: Limits) -> Exchange:

@@ -321,15 +321,15 @@ def test_a_server_that_sends_its_headers_letter_by_letter_is_left(run: Run) -> N
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("ftp://127.0.0.1/",), "URL: 'ftp://127.0.0.1/' is not right"),
-        (("127.0.0.1:8000",), "URL: '127.0.0.1:8000' is not right"),
-        (("http://[::1",), "URL: 'http://[::1' is not right"),
-        (("http://127.0.0.1:99999/",), "URL: 'http://127.0.0.1:99999/' is not right"),
+        (("ftp://127.0.0.1/",), "url: 'ftp://127.0.0.1/' is not right"),
+        (("127.0.0.1:8000",), "url: '127.0.0.1:8000' is not right"),
+        (("http://[::1",), "url: 'http://[::1' is not right"),
+        (("http://127.0.0.1:99999/",), "url: 'http://127.0.0.1:99999/' is not right"),
         (("http://127.0.0.1/" + "a" * 3_000,), "is not right: give an address like"),
         (("http://127.0.0.1/\r\nx: y",), "is not right: give an address like"),
         (
             ("http://me:secret@127.0.0.1/",),
-            "URL: 'http://...@127.0.0.1' is not right: leave user and password",
+            "url: 'http://...@127.0.0.1' is not right: leave user and password",
         ),
         (("http://127.0.0.1/", "--origin", "evil.test"), "origin: 'evil.test' is not right"),
         (("http://127.0.0.1/", "--origin", "https://evil.test/page"), "give scheme and host alone"),

@@ -43,6 +43,9 @@ METHOD: Final = "POST"
 BODY_HEADER: Final = "content-type"
 """What every JSON POST must ask for; a page without a key asks for nothing more."""
 
+NEVER_BY_WILDCARD: Final = "authorization"
+"""The one header that `*` does not allow."""
+
 MADE_UP: Final = ("https://some-page.example", "https://no-such-page.invalid")
 """Origins that no list holds: their last parts are reserved (RFC 2606)."""
 
@@ -62,13 +65,14 @@ _USUAL_PORT: Final = re.compile(r"^(http://.*(?=:80$)|https://.*(?=:443$)):\d+$"
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _TOO_MANY: Final = 429
 _GATEWAY: Final = (407, 502, 503, 504, 511)
-_FRONT_MARKS: Final = (
+FRONT_MARKS: Final = (
     "via",
     "cf-ray",
     "x-envoy-upstream-service-time",
     "x-kong-upstream-latency",
     "x-amz-cf-id",
 )
+"""Headers of which only their presence says something: the answer has passed a gateway."""
 _WORST_FIRST: Final[tuple[Kind, ...]] = ("echoes_with_credentials", "echoes", "null_origin", "wildcard")
 
 
@@ -129,12 +133,7 @@ class Exchange:
     @property
     def may_post(self) -> bool:
         """Tell whether a browser would send the POST after this preflight."""
-        allowed = {each.strip().lower() for each in self.preflight.headers.get(ALLOW_HEADERS, "").split(",")}
-        # A wildcard covers every name but one.
-        covered = all(
-            name in allowed or ("*" in allowed and name != "authorization") for name in self.asked.names
-        )
-        return _is_good(self.preflight) and self.preflight.lets_in(self.asked.origin) and covered
+        return may_post(self.asked, self.preflight)
 
     @property
     def may_read(self) -> bool:
@@ -157,6 +156,22 @@ class Exchange:
         return (self.may_post and self.preflight.takes_credentials(self.asked.origin)) or (
             self.plain.takes_credentials(self.asked.origin)
         )
+
+
+def may_post(asked: Asked, preflight: Answer) -> bool:
+    """Tell whether a browser would send the POST after the answer to a preflight."""
+    return is_good(preflight) and preflight.lets_in(asked.origin) and not uncovered(asked, preflight)
+
+
+def uncovered(asked: Asked, preflight: Answer) -> Sequence[str]:
+    """Return the headers of the POST that the answer to a preflight does not allow."""
+    allowed = {each.strip().lower() for each in preflight.headers.get(ALLOW_HEADERS, "").split(",")}
+    # A wildcard covers every name but one.
+    return [
+        name
+        for name in asked.names
+        if name not in allowed and ("*" not in allowed or name == NEVER_BY_WILDCARD)
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,9 +217,9 @@ def _own_origin(url: str) -> str:
     except ValueError:
         host, port = None, None
     if not host or parts.scheme not in {"http", "https"} or len(url) > MOST_CHARS or not url.isprintable():
-        raise InputError("URL", shown(url), "give an address like http://127.0.0.1:8000/v1/chat/completions")
+        raise InputError("url", shown(url), "give an address like http://127.0.0.1:8000/v1/chat/completions")
     if parts.username is not None or parts.password is not None:
-        raise InputError("URL", f"{parts.scheme}://...@{shown(host)}", "leave user and password out")
+        raise InputError("url", f"{parts.scheme}://...@{shown(host)}", "leave user and password out")
     shown_host = f"[{host}]" if ":" in host else host
     usual = {"http": 80, "https": 443}[parts.scheme]
     return f"{parts.scheme}://{shown_host}" + (f":{port}" if port not in {None, usual} else "")
@@ -221,6 +236,33 @@ def judge(asked: Exchange, *, null: Exchange | None = None, other: Exchange | No
     kind, is_open, why = _kind_of(asked, other)
     sentences = [f"{WORDS[kind]}: {why}", *_seen(asked)]
     return Verdict(kind=kind, is_open=is_open, exchange=asked, sentences=tuple(sentences))
+
+
+def further_origin(asked: Exchange) -> str | None:
+    """Return the origin that must be asked as, too, before `asked` can be judged; None where none must.
+
+    That is null where `asked` is closed, and an unrelated made-up one where it echoes.
+    """
+    if not asked.is_open and asked.asked.origin != NULL:
+        return NULL
+    return unrelated_to(asked.asked.origin) if asked.echoes else None
+
+
+def unrelated_to(origin: str) -> str:
+    """Return a made-up origin that is another one."""
+    return next(each for each in MADE_UP if each != origin)
+
+
+def judge_with(asked: Exchange, further: Exchange | None) -> Verdict:
+    """Return what the answers mean, with those to `further_origin`."""
+    if further is not None and further.asked.origin == NULL:
+        return judge(asked, null=further)
+    return judge(asked, other=further)
+
+
+def is_read(name: str) -> bool:
+    """Tell whether a header, its name in lower case, takes part in a verdict or in its words."""
+    return name.startswith("access-control-") or name in {"server", "location", *FRONT_MARKS}
 
 
 def _kind_of(asked: Exchange, other: Exchange | None) -> tuple[Kind, bool | None, str]:
@@ -291,13 +333,13 @@ def _in_front(asked: Exchange) -> Iterator[str]:
     ]
     if all(names) and names[0] != names[1]:
         yield f"the preflight was answered by {shown(names[0])}, the GET by {shown(names[1])}"
-    for mark in _FRONT_MARKS:
+    for mark in FRONT_MARKS:
         if (mark in preflight.headers) != (mark in plain.headers):
             which = "preflight" if mark in preflight.headers else "GET"
             yield f"only the answer to the {which} has passed a gateway ({mark})"
             break
     # A server's own layer lets in both or neither; only a refusal in front of that layer has no such header.
-    if asked.may_post and not plain.allowed_origin and _is_good(plain):
+    if asked.may_post and not plain.allowed_origin and is_good(plain):
         yield (
             f"the preflight lets {asked.asked.origin} in and the GET's answer does not, as where a gateway"
             " answers preflights itself"
@@ -336,7 +378,7 @@ def _seen(asked: Exchange) -> Iterator[str]:
     """Give a line for each answer, and what no setting prevents."""
     yield f"Preflight: OPTIONS as {asked.asked.origin}, {_line(asked.preflight)}."
     yield f"Plain GET: as {asked.asked.origin}, {_line(asked.plain)}."
-    if _is_good(asked.plain):
+    if is_good(asked.plain):
         yield "A plain GET needs no preflight, nor a POST of plain text: the server gets them from any page."
 
 
@@ -346,7 +388,8 @@ def _line(answer: Answer) -> str:
     return f"answered {answer.status} with {said} allowed origin{creds}"
 
 
-def _is_good(answer: Answer) -> bool:
+def is_good(answer: Answer) -> bool:
+    """Tell whether a browser takes a status for a success, as it must be of a preflight."""
     return 200 <= answer.status < 300  # noqa: PLR2004 - what a browser calls ok
 
 
