@@ -18,6 +18,19 @@ from tests.ingest.server import serving
 
 Run = Callable[..., Result]
 DENSE: list[Spec] = [("blk.0.ffn_up.weight", "Q4_K", (256, 1024))]
+# The sizes of the files of `TINY`, and its two kinds of layers one after the other.
+MADE = {
+    "architectures": ["Qwen3MoeForCausalLM"],
+    "model_type": "qwen3_moe",
+    "hidden_size": 256,
+    "moe_intermediate_size": 1024,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "head_dim": 64,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "vocab_size": 1000,
+}
 HEADER = (
     Path(__file__).resolve().parents[2]
     / "shared"
@@ -45,6 +58,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     put(tmp_path / "dense.gguf", gguf(DENSE, {"general.architecture": ("text", "llama")}))
     for name, file in halves().items():
         put(tmp_path / name, file)
+    (tmp_path / "made.json").write_text(json.dumps(MADE), encoding="utf-8")
+    (tmp_path / "hollow.json").write_text(json.dumps({**MADE, "hidden_size": None}), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     environment = {"INFERPRICE_HOME": str(tmp_path / "home")}
 
@@ -158,13 +173,64 @@ def test_a_file_without_a_plan_ends_in_a_sentence(run: Run, name: str, sentence:
         (("tiny.gguf", "--mib", "4", "--n-cpu-moe", "0"), "n_cpu_moe: '0' is not right"),
         (("tiny.gguf", "dense.gguf"), "SOURCE: 'dense.gguf' is not right: give parts of the same model"),
         (("nothing.gguf",), "SOURCE: 'nothing.gguf' is not right"),
-        ((), "Missing argument"),
+        ((), "Missing argument 'FILE...': give a GGUF, or --config with --mix."),
+        (("tiny.gguf", "--config", "made.json", "--mix", "q8_0"), "give FILE..., or --config with --mix"),
+        (("tiny.gguf", "--mix", "q8_0"), "A GGUF says its own types"),
+        (("--config", "made.json"), "Missing option '--mix': --config goes with it"),
+        (("--mix", "q8_0"), "Missing option '--config': --mix goes with it"),
+        (("--config", "made.json", "--mix", ""), "mix: '' is not right: give a file type such as q4_k_m"),
+        (("--config", "made.json", "--mix", "nan"), "mix: 'nan' is not right"),
+        (("--config", "made.json", "--mix", "down=q8_0:1000000"), "give 1 to 4,096 layers"),
+        (("--config", "made.json", "--mix", "q8_0", "--mib", "0"), "mib: '0' is not right"),
+        (("--config", "made.json", "--mix", "q8_0", "--mib", str(2**63)), "mib: '9223372036854775808' is"),
+        (("--config", "made.json", "--mix", "q8_0", "--n-cpu-moe", "-1"), "n_cpu_moe: '-1' is not right"),
+        (("--config", "", "--mix", "q8_0"), "--config: '' is neither a known model nor a file"),
+        (("--config", "Qwen/Qwen3-30B", "--mix", "q8_0"), "nor a file: use Qwen/Qwen3-30B-A3B or "),
+        (("--config", "Qwen/Qwen3-8B", "--mix", "q8_0"), "it has no experts: the MoE cache holds experts"),
+        (("--config", "XiaomiMiMo/MiMo-V2-Flash", "--mix", "q8_0"), "not settled here; give a GGUF"),
+        (("--config", "openai/gpt-oss-20b", "--mix", "q4_k_m"), "give down=mxfp4;gate=mxfp4;up=mxfp4"),
+        (("--config", "tiny.gguf", "--mix", "q8_0"), "tiny.gguf: 'GGUF"),
+        (("--config", "hollow.json", "--mix", "q8_0"), "hidden_size: 'None' is not right"),
     ],
 )
 def test_wrong_words_are_refused(run: Run, words: tuple[str, ...], sentence: str) -> None:
     result = run(*words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
+
+
+def test_a_config_and_a_mix_plan_what_the_gguf_of_that_mix_does(run: Run) -> None:
+    mix = "down=q6_k:1,q4_k:1,q6_k:1,q4_k;gate=q4_k;up=q4_k"
+    words = ("--mib", "6", "--n-cpu-moe", "3", "--format", "json")
+    planned = json.loads(run("--config", "made.json", "--mix", mix, *words).stdout)
+    read = json.loads(run("tiny.gguf", *words).stdout)
+    assert (planned.pop("architecture"), read.pop("architecture")) == ("qwen3moe", "tiny")
+    assert (planned.pop("mix"), read.pop("mix")) == (mix, None)
+    (note,) = planned.pop("notes")
+    assert (
+        note.endswith("is an estimate of what a quantiser writes; the header of a GGUF is exact."),
+        read.pop("notes"),
+    ) == (True, [])
+    assert planned == read
+
+
+def test_a_known_model_is_planned_by_its_id(run: Run) -> None:
+    """Figures that a server logged for this model and file type."""
+    result = run("--config", "Qwen/Qwen3-30B-A3B", "--mix", "Q4_K_M", "--mib", "10000")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0].endswith("48 MoE layers of 128 experts, of which a token uses 8; 16.35 GiB of experts.")
+    assert lines[1].endswith("every group is cached from 50 MiB.")
+    assert lines[2].startswith("A plan from a config and a mix is an estimate")
+    assert [line.split()[-4:] for line in lines[4:6]] == [["1,834", "59.7", "32", "50"]] * 2
+    assert run("--config", "Qwen/Qwen3-30B-A3B", "--mix", "q4_k_m", "--mib", "49").exit_code == 3
+
+
+def test_what_a_plan_from_a_config_leaves_to_know_is_said(run: Run) -> None:
+    text = run("--config", "zai-org/GLM-4.5-Air", "--mix", "q4_k_m", "--mib", "10000").stdout
+    assert "llama.cpp's converter writes layer 46 to predict further tokens, counted here" in text
+    assert "Rows of ffn_down_exps have 1,408 values, no multiple of 256: Q6_K becomes Q8_0." in text
+    assert "Layers that predict further tokens are counted here and may not be loaded: 46." in text
 
 
 def test_a_folder_with_several_models_asks_for_a_file(run: Run, tmp_path: Path) -> None:

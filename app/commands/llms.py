@@ -98,14 +98,18 @@ def add(
 
 def subject_profile(settings: Settings, what: str, *, beside: Path | None) -> tuple[str, LlmProfile]:
     """Return the id and the profile of a known model, or an empty id and what a config.json describes."""
+    found = subject(settings, what)
+    return ("", _profile(found, beside)) if isinstance(found, Path) else (found.id, found.profile)
+
+
+def subject(settings: Settings, what: str, *, name: str = "ID|CONFIG.JSON") -> Llm | Path:
+    """Return the known model or the file that a word names; raises UsageError, by `name`, for another."""
     known = known_llms(settings)
     if what in known:
-        return what, known[what].profile
+        return known[what]
     if _is_file(Path(what)):
-        return "", _profile(Path(what), beside)
-    raise click.UsageError(
-        f"ID|CONFIG.JSON: '{what}' is neither a known model nor a file: use {_near(what, known)}"
-    )
+        return Path(what)
+    raise click.UsageError(f"{name}: '{what}' is neither a known model nor a file: use {_near(what, known)}")
 
 
 def _near(what: str, known: Mapping[str, Llm]) -> str:
@@ -136,14 +140,15 @@ def known_llms(settings: Settings) -> Mapping[str, Llm]:
 def _profile(path: Path, beside: Path | None) -> LlmProfile:
     from app.domain.llms.configs import read_config  # noqa: PLC0415 - keeps --help quick
 
-    quantization = _document(beside) if beside else None
+    quantization = read_document(beside) if beside else None
     try:
-        return read_config(_document(path), quantization=quantization)
+        return read_config(read_document(path), quantization=quantization)
     except QueryError as error:
         raise click.UsageError(f"{path}: {error}") from error
 
 
-def _document(path: Path) -> Mapping[str, Any]:
+def read_document(path: Path) -> Mapping[str, Any]:
+    """Return the object of a JSON file; raises UsageError when it cannot be read."""
     from app.domain.llms.configs.document import MOST_BYTES, parse_document  # noqa: PLC0415 - same
 
     try:

@@ -1,63 +1,107 @@
-"""`inferprice moe-cache`: what a budget for llama.cpp's cache of experts buys, from the header of a GGUF."""
+"""`inferprice moe-cache`: what a budget for llama.cpp's cache of experts buys, from a GGUF or a config."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from app.commands.checking_shared import print_json, saying
+from app.commands.llms import read_document, subject
 from app.commands.shared import REFUSED_EXIT, text_table
 
 if TYPE_CHECKING:
-    from app.domain.serving.expert_cache import Plan
+    from app.domain.serving.expert_cache import Experts, Plan
+    from app.domain.serving.expert_mix import MixedExperts
     from app.settings import Settings
 
 
 @click.command(name="moe-cache")
-@click.argument("source", nargs=-1, required=True, metavar="FILE...")
+@click.argument("source", nargs=-1, metavar="[FILE...]")
+@click.option("--config", metavar="CONFIG.JSON|ORG/NAME", help="Plan from a config or a known model instead.")
+@click.option("--mix", metavar="MIX", help="Its types: q4_k_m, or written out as down=q6_k:24,q4_k;gate=...")
 @click.option("--mib", type=int, default=None, help="--moe-cache-mib; a tenth of the experts by default.")
 @click.option("--n-cpu-moe", type=int, default=None, help="Layers in host memory; all of them by default.")
 @click.option("--format", "shape", type=click.Choice(["table", "json"]), default="table")
 @click.pass_obj
 @saying
 def moe_cache(
-    settings: Settings, source: tuple[str, ...], *, mib: int | None, n_cpu_moe: int | None, shape: str
+    settings: Settings,
+    source: tuple[str, ...],
+    *,
+    config: str | None,
+    mix: str | None,
+    mib: int | None,
+    n_cpu_moe: int | None,
+    shape: str,
 ) -> None:
     """Say what --moe-cache-mib of llama.cpp buys for a GGUF: slots, share, largest batch, floor, leftover.
 
     FILE is one part of it, here or at an https address, or ORG/NAME on the Hugging Face Hub; no weights are
-    read. Exit code 2: an option is wrong; 3: the file has no experts or cannot be read, or the server would
-    not start with this budget.
+    read. With --config and --mix no GGUF is needed: the types are those that llama-quantize would write, an
+    estimate. Exit code 2: an option is wrong, or a config has no such plan; 3: the file has no experts or
+    cannot be read, or the server would not start with this budget.
     """
-    from app.domain.llms.checkpoint.header import HeaderError  # noqa: PLC0415 - keeps --help quick
-    from app.domain.serving.documents import plan_document  # noqa: PLC0415 - same
+    from app.domain.serving.documents import plan_document  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.expert_cache import plan_cache  # noqa: PLC0415 - same
+
+    _check_sources(source, config, mix=mix)
+    mixed = _mixed(settings, config, mix=mix) if config is not None and mix is not None else None
+    experts = mixed.experts if mixed else _read(settings, source)
+    plan = plan_cache(experts, budget_mib=mib, n_cpu_moe=n_cpu_moe)
+    notes = mixed.notes if mixed else ()
+    if shape == "json":
+        print_json({**plan_document(plan), "mix": mixed.mix if mixed else None, "notes": list(notes)})
+    else:
+        click.echo(_text(plan, notes))
+    if not plan.starts:
+        raise SystemExit(REFUSED_EXIT)
+
+
+def _check_sources(source: tuple[str, ...], config: str | None, *, mix: str | None) -> None:
+    """Ask for a GGUF, or for a config and a mix."""
+    if source and (config is not None or mix is not None):
+        raise click.UsageError("A GGUF says its own types: give FILE..., or --config with --mix, not both.")
+    if not source and config is None and mix is None:
+        raise click.UsageError("Missing argument 'FILE...': give a GGUF, or --config with --mix.")
+    if not source and (config is None or mix is None):
+        lacking, given = ("--config", "--mix") if config is None else ("--mix", "--config")
+        raise click.UsageError(f"Missing option '{lacking}': {given} goes with it, as in --mix q4_k_m.")
+
+
+def _read(settings: Settings, source: tuple[str, ...]) -> Experts:
+    from app.domain.llms.checkpoint.header import HeaderError  # noqa: PLC0415 - keeps --help quick
     from app.ingest import checkpoints  # noqa: PLC0415 - same
     from app.ingest.fetched import FetchError  # noqa: PLC0415 - same
 
     try:
         with checkpoints.fetcher_for(settings) as fetcher:
-            experts = checkpoints.read_experts(source, fetcher)
+            return checkpoints.read_experts(source, fetcher)
     except (HeaderError, FetchError) as error:
         click.echo(f"Error: {error}", err=True)
         raise SystemExit(REFUSED_EXIT) from None
-    plan = plan_cache(experts, budget_mib=mib, n_cpu_moe=n_cpu_moe)
-    if shape == "json":
-        print_json(plan_document(plan))
-    else:
-        click.echo(_text(plan))
-    if not plan.starts:
-        raise SystemExit(REFUSED_EXIT)
 
 
-def _text(plan: Plan) -> str:
+def _mixed(settings: Settings, config: str, *, mix: str) -> MixedExperts:
+    """Return the experts of a known model, or of the one a config.json describes, in the types of a mix."""
+    from app.domain.serving.expert_mix import experts_of_mix, read_mix  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.expert_shape import shape_of_config, shape_of_profile  # noqa: PLC0415 - same
+
+    read = read_mix(mix)
+    found = subject(settings, config, name="--config")
+    if isinstance(found, Path):
+        return experts_of_mix(shape_of_config(read_document(found)), read)
+    return experts_of_mix(shape_of_profile(found.profile), read)
+
+
+def _text(plan: Plan, notes: tuple[str, ...]) -> str:
     from app.domain.serving.expert_cache import SOURCE, VERSION  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.expert_cache_cautions import cautions  # noqa: PLC0415 - same
     from app.domain.serving.expert_cache_measured import CONDITIONS  # noqa: PLC0415 - same
 
-    lines = [*_about(plan), _groups_table(plan), *(each.sentence for each in cautions(plan))]
+    lines = [*_about(plan), *notes, _groups_table(plan), *(each.sentence for each in cautions(plan))]
     lines += ["", f"Measured: {CONDITIONS}.", _measured_table()]
     return "\n".join([*lines, f"Rules of {VERSION} and measurements: {SOURCE}."])
 

@@ -52,7 +52,7 @@ _TYPES: Final[Mapping[str, Format]] = MappingProxyType(
         if fmt.ggml_type_id is not None and name not in _NO_WEIGHTS
     }
 )
-_RUN: Final = re.compile(r"([a-z0-9_]+)(?::([0-9]{1,4}))?")
+_RUN: Final = re.compile(r"([a-z0-9_]+)(?::([0-9]+))?")
 _HOW: Final = "give a file type such as q4_k_m, or the types written out: down=q6_k:24,q4_k;gate=q4_k;up=q4_k"
 
 
