@@ -73,6 +73,9 @@ FRONT_MARKS: Final = (
     "x-amz-cf-id",
 )
 """Headers of which only their presence says something: the answer has passed a gateway."""
+_UNASKED: Final = (
+    "A plain GET needs no preflight, nor a POST of plain text: the server gets them from any page."
+)
 _WORST_FIRST: Final[tuple[Kind, ...]] = ("echoes_with_credentials", "echoes", "null_origin", "wildcard")
 
 
@@ -234,7 +237,7 @@ def judge(asked: Exchange, *, null: Exchange | None = None, other: Exchange | No
     if not asked.is_open and null is not None and null.is_open:
         asked = null
     kind, is_open, why = _kind_of(asked, other)
-    sentences = [f"{WORDS[kind]}: {why}", *_seen(asked)]
+    sentences = [f"{WORDS[kind]}: {why}", *seen(asked.asked, preflight=asked.preflight, plain=asked.plain)]
     return Verdict(kind=kind, is_open=is_open, exchange=asked, sentences=tuple(sentences))
 
 
@@ -349,7 +352,7 @@ def _in_front(asked: Exchange) -> Iterator[str]:
 def _trouble(asked: Exchange) -> tuple[Kind, str] | None:
     """Return why nothing can be said of answers that let nobody in."""
     for what, answer in (("preflight", asked.preflight), ("GET", asked.plain)):
-        found = _trouble_of(answer, what)
+        found = trouble_of(answer, what)
         if found is not None:
             return found
     if asked.preflight.status == asked.plain.status == 404:  # noqa: PLR2004 - not found
@@ -357,7 +360,8 @@ def _trouble(asked: Exchange) -> tuple[Kind, str] | None:
     return None
 
 
-def _trouble_of(answer: Answer, what: str) -> tuple[Kind, str] | None:
+def trouble_of(answer: Answer, what: str) -> tuple[Kind, str] | None:
+    """Return the kind and the reason where an answer that lets nobody in says nothing of the setting."""
     if 300 <= answer.status < 400:  # noqa: PLR2004 - redirects
         to = shown(answer.headers.get("location", "nowhere"), most=200)
         return "cannot_tell", f"the {what} is redirected ({answer.status}) to {to}: check that address."
@@ -374,12 +378,14 @@ def _trouble_of(answer: Answer, what: str) -> tuple[Kind, str] | None:
     return None
 
 
-def _seen(asked: Exchange) -> Iterator[str]:
+def seen(asked: Asked, *, preflight: Answer | None = None, plain: Answer | None = None) -> Iterator[str]:
     """Give a line for each answer, and what no setting prevents."""
-    yield f"Preflight: OPTIONS as {asked.asked.origin}, {_line(asked.preflight)}."
-    yield f"Plain GET: as {asked.asked.origin}, {_line(asked.plain)}."
-    if is_good(asked.plain):
-        yield "A plain GET needs no preflight, nor a POST of plain text: the server gets them from any page."
+    if preflight is not None:
+        yield f"Preflight: OPTIONS as {asked.origin}, {_line(preflight)}."
+    if plain is not None:
+        yield f"Plain GET: as {asked.origin}, {_line(plain)}."
+        if is_good(plain):
+            yield _UNASKED
 
 
 def _line(answer: Answer) -> str:
