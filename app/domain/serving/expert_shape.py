@@ -2,10 +2,11 @@
 
 Which layers have experts, how gate and up are written and whether layers that predict further tokens are in
 the file was read in llama.cpp's converter, a file of `conversion/` for each group of families: qwen.py at
-commit 03173d5e, deepseek.py at 01a723dc, glm.py, minimax.py and kimi_linear.py at 051139f5, nemotron.py at
-003ebfc1, gpt_oss.py at 2984e6e8, mistral.py at 32e9e044, llama.py at 0274f0fc, llama4.py and gemma.py at
-2bbcf7fc, base.py at 00bd27a6. A family whose layout is not settled by these is refused. Shared experts are
-tensors of their own, `ffn_*_shexp`, and never in a pool.
+commit 03173d5e, qwen3vl.py at 06e514f6, deepseek.py at 01a723dc, glm.py, minimax.py and kimi_linear.py at
+051139f5, nemotron.py at 003ebfc1, gpt_oss.py at 2984e6e8, mistral.py at 32e9e044, llama.py at 0274f0fc,
+gemma.py at 061b8c5f, base.py at 00bd27a6; and for Llama 4 in what loads it, `src/models/llama4.cpp` at
+8a5c4e03. A family whose layout these do not settle is refused. Shared experts are tensors of their own,
+`ffn_*_shexp`, and never in a pool.
 """
 
 from __future__ import annotations
@@ -208,13 +209,16 @@ def _shape(profile: LlmProfile, layout: _Layout, *, layers: Iterable[int], furth
 
 def _patterned(profile: LlmProfile, layout: _Layout, document: Config) -> ExpertShape:
     """Return the shape of a Nemotron-H, whose blocks are numbered in its pattern; it has no gate."""
+    further = document.whole_or(0, "num_nextn_predict_layers")
+    if further > 1:
+        raise _refused(profile, f"llama.cpp converts one layer that predicts further tokens; {_GIVE}")
     letters = document.text("hybrid_override_pattern")
     blocks = letters or document.words("layers_block_type", ("mamba", "attention", "mlp", "moe"))
     return _made(
         profile,
         layout,
         layers=(number for number, block in enumerate(blocks) if block in {"E", "moe"}),
-        further=document.whole_or(0, "num_nextn_predict_layers"),
+        further=further,
         columns=document.whole_or(0, "moe_latent_size") or profile.hidden,
         width=document.whole("moe_intermediate_size"),
     )
