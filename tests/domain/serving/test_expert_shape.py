@@ -153,7 +153,7 @@ def test_a_nemotron_has_experts_where_its_pattern_says_and_no_gate() -> None:
     further = {"num_nextn_predict_layers": 1, "mtp_hybrid_override_pattern": "*E", "moe_latent_size": 6}
     with_further = shape_of_config({**document, **further})
     assert (with_further.layers, with_further.blocks, with_further.columns) == ((1, 4, 5), 6, 6)
-    with pytest.raises(QueryError, match="llama.cpp converts one layer that predicts further tokens"):
+    with pytest.raises(QueryError, match=r"llama\.cpp converts one layer that predicts further tokens"):
         shape_of_config({**document, **further, "num_nextn_predict_layers": 2})
 
 
