@@ -49,10 +49,22 @@ def test_a_plain_chat_request_to_a_qwen3_model(run: Run, file: Callable[..., Pat
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "filtered: a request filters by top_k, top_p or min_p, so all of the batch takes the slow path.",
+        RULES.means["filtered"],
         "Rules of SGLang 0.5.20 (94602c9c).",
         "r.jsonl line 1: top_k 20 from generation_config.json.",
         "r.jsonl line 1: top_p 0.95 from generation_config.json.",
         RULES.drains,
+        "To the fast path:",
+        (
+            "1. State top_k -1 and top_p 1 in r.jsonl line 1. "
+            "Or serve those from another server: the other request is on the gumbel path then."
+        ),
+        "   Then top_k 20 becomes -1 (none) in 1 request, top_p 0.95 becomes 1 in 1 request.",
+        "2. Start the server with --sampling-defaults openai.",
+        (
+            "   Then temperature 0.6 becomes 1 in 2 requests, top_k 20 becomes -1 (none) in 1 request, "
+            "top_p 0.95 becomes 1 in 1 request."
+        ),
     ]
     assert "the running batch is on this path until it has drained" in RULES.drains
     answer = json.loads(run(*words, "--format", "json").stdout)
@@ -62,6 +74,13 @@ def test_a_plain_chat_request_to_a_qwen3_model(run: Run, file: Callable[..., Pat
         ("r.jsonl line 1", "top_p", 0.95),
     ]
     assert answer["running"][1]["top_k"] == 2**30
+    assert [(one["start_server"], one["path"]) for one in answer["ways_back"]] == [
+        ([], "gumbel"),
+        (["with --sampling-defaults openai"], "gumbel"),
+    ]
+    assert answer["ways_back"][0]["state"] == [
+        {"values": {"top_k": -1, "top_p": 1}, "requests": ["r.jsonl line 1"]}
+    ]
 
 
 def test_how_the_server_was_started(run: Run, file: Callable[..., Path]) -> None:
@@ -87,7 +106,7 @@ def test_requests_that_have_ended(run: Run, file: Callable[..., Path]) -> None:
 def test_many_reasons_are_counted_and_not_all_printed(run: Run, file: Callable[..., Path]) -> None:
     result = run("check", "sampler", file("r.jsonl", b'{"top_k": 5, "top_p": 0.5}\n' * 30))
     assert "and 40 more; in all top_k in 30, top_p in 30." in result.stdout
-    assert len(result.stdout.splitlines()) == 24
+    assert len(result.stdout.splitlines()) == 28
 
 
 def test_what_a_claim_implies_and_its_reverse(run: Run) -> None:

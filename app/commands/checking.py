@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from app.domain.serving.batch import Verdict
     from app.domain.serving.prefix_cache import FirstToken, RoutingCost
+    from app.domain.serving.sampler_remedies import Remedy
+    from app.domain.serving.sampler_rules import Field
     from app.domain.serving.timings import Comparison
 
 
@@ -56,6 +58,7 @@ def sampler(requests: Path, *, endpoint: Any, ended: tuple[int, ...], shape: str
     from app.domain.serving.documents import sampler_document  # noqa: PLC0415 - same
     from app.domain.serving.reading import read_documents  # noqa: PLC0415 - same
     from app.domain.serving.sampler import Server  # noqa: PLC0415 - same
+    from app.domain.serving.sampler_remedies import remedies  # noqa: PLC0415 - same
 
     server = Server(
         generation_config=_config(started["generation_config"]),
@@ -65,22 +68,17 @@ def sampler(requests: Path, *, endpoint: Any, ended: tuple[int, ...], shape: str
     )
     bodies = read_documents(read_file(requests), requests.name)
     found = judge(bodies, server, endpoint=endpoint, ended=ended)
+    ways = remedies(found, server, endpoint=endpoint)
     if shape == "json":
-        print_json(sampler_document(found))
+        print_json(sampler_document(found, ways))
     else:
-        click.echo("\n".join(_verdict_lines(found)))
+        click.echo("\n".join([*_verdict_lines(found), *_way_lines(ways)]))
 
 
-def _config(path: Path | None) -> Mapping[str, Any] | None:
-    from app.domain.serving.reading import InputError, read_documents  # noqa: PLC0415 - keeps --help quick
-    from app.domain.serving.sampler import check_config  # noqa: PLC0415 - same
+def _config(path: Path | None) -> Mapping[Field, Any] | None:
+    from app.domain.serving.sampler import read_config  # noqa: PLC0415 - keeps --help quick
 
-    if path is None:
-        return None
-    documents = read_documents(read_file(path), path.name)
-    if len(documents) != 1:
-        raise InputError(path.name, f"{len(documents)} objects", "give one JSON object")
-    return check_config(documents[0][1], path.name)
+    return read_config(read_file(path), path.name) if path else None
 
 
 _MOST_LINES: Final = 20
@@ -91,16 +89,33 @@ def _verdict_lines(found: Verdict) -> list[str]:
 
     if found.path is None:
         return ["No request is left, so the batch has drained: the next one starts afresh."]
-    lines = [f"{found.path}: {RULES.paths[found.path]}.", f"Rules of {RULES.version} ({RULES.commit})."]
+    lines = [
+        f"{found.path}: {RULES.paths[found.path]}.",
+        RULES.means[found.path],
+        f"Rules of {RULES.version} ({RULES.commit}).",
+    ]
     lines += [reason.sentence for reason in found.reasons[:_MOST_LINES]]
     if len(found.reasons) > _MOST_LINES:
         counts = ", ".join(f"{field} in {count:,}" for field, count in found.counts.items())
         lines.append(f"and {len(found.reasons) - _MOST_LINES:,} more; in all {counts}.")
     if found.kept_by_ended:
-        lines.append("None of the requests still running asks for this: one that has ended does.")
+        lines.append(
+            "None of the requests still running asks for this: one that has ended does. "
+            f"In a batch that starts afresh they are on the {found.afresh} path."
+        )
     if found.path == "filtered":
         lines.append(RULES.drains)
     return [*lines, *found.notes]
+
+
+def _way_lines(ways: Sequence[Remedy]) -> list[str]:
+    """Return the ways back to the fast path, each with what it changes besides."""
+    lines = ["To the fast path:"] if ways else []
+    for at, way in enumerate(ways, start=1):
+        lines.append(f"{at}. {' '.join(way.sentences)}")
+        if way.moved:
+            lines.append(f"   Then {', '.join(each.sentence for each in way.moved)}.")
+    return lines
 
 
 @check.group()

@@ -13,9 +13,12 @@ from app.domain.serving.sampler import (
     Server,
     fields_of,
     flags_of,
+    is_nested,
     path_of,
     reasons_of,
+    request_in,
     sampling_of,
+    stated_in,
 )
 from app.domain.serving.sampler_rules import FIELDS, RULES
 
@@ -43,8 +46,11 @@ class Running:
     def end(self, names: Iterable[str]) -> Running:
         """Return the batch after requests of these names ended: the flags stay until none is left."""
         gone = frozenset(names)
-        left = tuple(one for one in self.requests if one.name not in gone)
-        return Running(requests=left, flags=self.flags) if left else Running()
+        return self.left([one for one in self.requests if one.name not in gone])
+
+    def left(self, requests: Sequence[Sampling]) -> Running:
+        """Return the batch of which only these requests are left."""
+        return Running(requests=tuple(requests), flags=self.flags) if requests else Running()
 
     def path(self, *, deterministic: bool) -> Path | None:
         """Return the path of the next step, None while the batch is empty."""
@@ -55,15 +61,21 @@ class Running:
 class Verdict:
     """The path of a batch, why it is not the fast one, and what else a reader should know.
 
-    `path` is None when all of it has ended. `kept_by_ended` says that no running request asks for the path:
-    one that has ended does.
+    `path` is None when all of it has ended. `afresh` is the path of the running requests in a batch of their
+    own, as after it has drained. `ended` are the requests that are over.
     """
 
     path: Path | None
+    afresh: Path | None
     requests: tuple[Sampling, ...]
+    ended: tuple[Sampling, ...] = ()
     reasons: tuple[Reason, ...]
-    kept_by_ended: bool = False
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def kept_by_ended(self) -> bool:
+        """Whether no running request asks for the path: one that has ended does."""
+        return self.path != self.afresh
 
     @property
     def is_fast(self) -> bool:
@@ -100,17 +112,17 @@ def judge(
         for name, each in parts
         for at, fields in enumerate(each, start=1)
     ]
-    running = Running().join(requests).end(_named(requests, ended))
+    gone = _ended(ended, count=count)
+    running = Running().join(requests).left([one for at, one in enumerate(requests, 1) if at not in gone])
     path = running.path(deterministic=server.deterministic)
-    alone = (
-        path_of(flags_of(running.requests), deterministic=server.deterministic) if running.requests else path
-    )
+    afresh = Running().join(running.requests) if running.requests else running
     why = [reason for one in requests for reason in reasons_of(one) if _counts(reason, path)]
     return Verdict(
         path=path,
+        afresh=afresh.path(deterministic=server.deterministic),
         requests=running.requests,
+        ended=tuple(one for at, one in enumerate(requests, 1) if at in gone),
         reasons=tuple(why),
-        kept_by_ended=path != alone,
         notes=tuple(_notes(server, bodies, endpoint=endpoint)),
     )
 
@@ -121,14 +133,14 @@ def _counts(reason: Reason, path: Path | None) -> bool:
 
 
 def _name(name: str, at: int, *, of: int) -> str:
-    return name if of == 1 else f"{name}, prompt {at}"
+    return name if of == 1 else f"{name} prompt {at}"
 
 
-def _named(requests: Sequence[Sampling], ended: Sequence[int]) -> list[str]:
+def _ended(ended: Sequence[int], *, count: int) -> frozenset[int]:
     for number in ended:
-        if not 1 <= number <= len(requests):
-            raise InputError("ended", str(number), f"give the number of a request, 1 to {len(requests)}")
-    return [requests[number - 1].name for number in ended]
+        if not 1 <= number <= count:
+            raise InputError("ended", str(number), f"give the number of a request, 1 to {count}")
+    return frozenset(ended)
 
 
 def _notes(
@@ -152,10 +164,11 @@ def _notes(
     if config and not is_read:
         whose = f"{rule.route} does" if not rule.from_model else "OpenAI's sampling defaults do"
         yield f"{whose} not read generation_config.json."
-    if endpoint == "generate" and any(_outside(body) for _, body in bodies):
+    if endpoint == "generate" and any(has_fields_beside(body) for _, body in bodies):
         yield "/generate reads sampling_params alone; fields beside it were left out."
 
 
-def _outside(body: Mapping[str, Any]) -> bool:
-    has_prompt = any(key in body for key in ("text", "input_ids", "input_embeds", "sampling_params"))
-    return has_prompt and any(body.get(name) is not None for name in FIELDS)
+def has_fields_beside(body: Mapping[str, Any]) -> bool:
+    """Tell whether a body for /generate states one of the four where they are not read."""
+    request = request_in(body)
+    return is_nested(request) and bool(stated_in(request))

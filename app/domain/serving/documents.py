@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from app.domain.serving.cors import Verdict as CorsVerdict
     from app.domain.serving.expert_cache import Group, Plan
     from app.domain.serving.prefix_cache import FirstToken, RoutingCost
+    from app.domain.serving.sampler import Sampling
+    from app.domain.serving.sampler_remedies import Remedy
     from app.domain.serving.speedup import Follows, Speedup
     from app.domain.serving.timings import Comparison, Summary
     from app.domain.serving.traps import Trap
@@ -29,6 +31,7 @@ _SPEEDUP: Final = (
     *("old_tokens_per_s", "new_tokens_per_s", "streams"),
 )
 _FOLLOWS: Final = ("before", "after", "stated", "form", "computed", "least", "most", "agrees")
+_TIMED: Final = ("batch", "is_synchronized", "old_us", "new_us", "saved_us")
 _SUMMARY: Final = ("count", "median", "low_quartile", "high_quartile", "spread_percent")
 _GROUP: Final = ("expert_bytes", "experts", "slots", "slots_percent", "largest_batch_tokens", "floor_bytes")
 _MEASURED: Final = ("configuration", "decode_tokens_per_s", "prompt_tokens_per_s", "hit_percent")
@@ -38,24 +41,44 @@ def _named(found: object, names: Sequence[str]) -> dict[str, Any]:
     return {name: getattr(found, name) for name in names}
 
 
-def sampler_document(found: SamplerVerdict) -> dict[str, Any]:
-    """Return the path of a batch, why it is that one, and what each request was read as."""
+def sampler_document(found: SamplerVerdict, ways: Sequence[Remedy]) -> dict[str, Any]:
+    """Return the path of a batch, why it is that one, what each request was read as, and the ways back."""
     return {
         "version": RULES.version,
+        "commit": RULES.commit,
         "path": found.path,
         "is_fast_path": found.is_fast,
+        "means": RULES.means[found.path] if found.path else None,
+        "path_afresh": found.afresh,
         "kept_by_ended_request": found.kept_by_ended,
         "until": RULES.drains if found.path == "filtered" else None,
         "reasons": [_named(one, ("request", "field", "value", "source")) for one in found.reasons],
-        "running": [
-            {
-                "request": one.name,
-                **_named(one, ("temperature", "top_k", "top_p", "min_p")),
-                "sources": dict(one.sources),
-            }
-            for one in found.requests
-        ],
+        "ways_back": [_way_back(way) for way in ways],
+        "running": [_sampling(one) for one in found.requests],
+        "ended": [_sampling(one) for one in found.ended],
         "notes": list(found.notes),
+        "timed_on": RULES.timed_on,
+        "timed": [_named(each, _TIMED) for each in RULES.timed],
+    }
+
+
+def _sampling(one: Sampling) -> dict[str, Any]:
+    return {
+        "request": one.name,
+        **_named(one, ("temperature", "top_k", "top_p", "min_p", "asked_top_k")),
+        "sources": dict(one.sources),
+    }
+
+
+def _way_back(way: Remedy) -> dict[str, Any]:
+    return {
+        "path": way.path,
+        "sentences": way.sentences,
+        "start_server": list(way.server),
+        "state": [{"values": dict(one.values), "requests": list(one.requests)} for one in way.statements],
+        "others": way.others,
+        "others_path": way.others_path,
+        "moved": [_named(one, ("field", "least", "most", "after", "requests")) for one in way.moved],
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from app.domain.serving.reading import InputError, shown
+from app.domain.serving.reading import InputError, read_documents, shown
 from app.domain.serving.sampler_rules import FIELDS, RULES
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 _MOST_TOP_K: Final = 2**31 - 1
 _PROMPTS: Final = ("text", "input_ids", "input_embeds")
-_NESTED: Final = "sampling_params"
+
+NESTED: Final = "sampling_params"
+"""Where a request to /generate holds its parameters."""
 
 REQUEST: Final = "the request"
 MODEL: Final = "generation_config.json"
@@ -26,11 +28,11 @@ PREFERRED: Final = "the preferred sampling parameters"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """How a server was started, as far as sampling goes; both configs are checked by `check_config`."""
+    """How a server was started, as far as sampling goes; both configs are as `read_config` returns them."""
 
-    generation_config: Mapping[str, Any] | None = None
+    generation_config: Mapping[Field, Any] | None = None
     sampling_defaults: SamplingDefaults = "model"
-    preferred: Mapping[str, Any] | None = None
+    preferred: Mapping[Field, Any] | None = None
     deterministic: bool = False
 
 
@@ -50,9 +52,27 @@ class Sampling:
     sources: Mapping[Field, str]
 
     @property
+    def asked(self) -> dict[Field, float]:
+        """The four as they came, before normalisation."""
+        return {
+            "temperature": self.temperature,
+            "top_k": self.asked_top_k,
+            "top_p": self.top_p,
+            "min_p": self.min_p,
+        }
+
+    @property
     def is_greedy(self) -> bool:
         """Whether it takes the likeliest token."""
         return self.top_k <= RULES.greedy_top_k
+
+
+_EXACT_BELOW: Final = 2**53
+
+
+def plain(value: float) -> str:
+    """Return a value as people write it, 20 and not 20.0, with every digit that tells it from another."""
+    return str(int(value)) if abs(value) < _EXACT_BELOW and value == int(value) else repr(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +88,7 @@ class Reason:
     def sentence(self) -> str:
         """The reason in words."""
         greedy = " makes it greedy, which counts as top_k 1" if self.field == "temperature" else ""
-        return f"{self.request}: {self.field} {self.value:g} from {self.source}{greedy}."
+        return f"{self.request}: {self.field} {plain(self.value)} from {self.source}{greedy}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +150,7 @@ def sampling_of(body: Mapping[str, Any], server: Server, *, endpoint: Endpoint, 
     )
 
 
-def _only(values: Mapping[Any, Any], fields: Sequence[Field]) -> Mapping[str, Any]:
+def _only(values: Mapping[Field, Any], fields: Sequence[Field]) -> Mapping[str, Any]:
     return {field: values.get(field) for field in fields}
 
 
@@ -168,36 +188,54 @@ def _in_range(field: Field, number: float) -> bool:
             return 0 <= number <= 1
 
 
-def check_config(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a generation_config.json or preferred parameters whose four fields can all be used.
+def read_config(data: bytes, name: str) -> dict[Field, Any]:
+    """Return those of the four fields that a generation_config.json, or preferred parameters, state.
 
     Raises:
-        InputError: one of the four has no value that the server takes.
+        InputError: it is not one JSON object, or one of the four has no value that the server takes.
     """
-    for field in FIELDS:
-        if config.get(field) is not None:
-            checked(config[field], field, name=name)
-    return config
+    documents = read_documents(data, name)
+    if len(documents) != 1:
+        raise InputError(name, f"{len(documents)} objects", "give one JSON object")
+    stated = stated_in(documents[0][1])
+    for field, value in stated.items():
+        checked(value, field, name=name)
+    return stated
+
+
+def stated_in(fields: Mapping[Any, Any]) -> dict[Field, Any]:
+    """Return those of the four fields that have a value; null is as if left out."""
+    return {field: fields[field] for field in FIELDS if fields.get(field) is not None}
+
+
+def request_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the request that a body holds: a line of a batch file holds it under `body`."""
+    inner = body.get("body")
+    return inner if isinstance(inner, dict) else body
+
+
+def is_nested(request: Mapping[str, Any]) -> bool:
+    """Tell whether a request to /generate holds its parameters under `sampling_params`, or has none."""
+    return any(key in request for key in (NESTED, *_PROMPTS))
 
 
 def fields_of(body: Mapping[str, Any], *, endpoint: Endpoint, name: str) -> list[Mapping[str, Any]]:
     """Return the sampling fields of each request that a body holds.
 
-    A line of a batch file holds its request under `body`. /generate reads `sampling_params` alone, one for
-    each prompt when it is a list; a body of it without a prompt is taken for the parameters themselves.
+    /generate reads `sampling_params` alone, one for each prompt when it is a list; a body of it without a
+    prompt is taken for the parameters themselves.
 
     Raises:
         InputError: the parameters are no object.
     """
-    if isinstance(body.get("body"), dict):
-        body = body["body"]
-    if endpoint != "generate" or not any(key in body for key in (_NESTED, *_PROMPTS)):
-        return [body]
-    nested = body.get(_NESTED)
+    request = request_in(body)
+    if endpoint != "generate" or not is_nested(request):
+        return [request]
+    nested = request.get(NESTED)
     each = nested if isinstance(nested, list) else [{} if nested is None else nested]
     for one in each:
         if not isinstance(one, dict):
-            raise InputError(f"{name}: {_NESTED}", shown(one), "give an object, or a list of them")
+            raise InputError(f"{name}: {NESTED}", shown(one), "give an object, or a list of them")
     return each
 
 
@@ -221,18 +259,27 @@ def path_of(flags: Flags, *, deterministic: bool) -> Path:
     return "deterministic" if deterministic else "gumbel"
 
 
+def is_off(request: Sampling, field: Field) -> bool:
+    """Tell whether a field, as it came, keeps a batch off the fast path."""
+    match field:
+        case "temperature":
+            return request.temperature < RULES.greedy_below
+        case "top_k":
+            return request.asked_top_k not in {RULES.no_top_k, RULES.top_k_all}
+        case "top_p":
+            return request.top_p != RULES.no_top_p
+        case "min_p":
+            return request.min_p > RULES.no_min_p
+
+
 def reasons_of(request: Sampling) -> list[Reason]:
-    """Return each field of a request that keeps a batch off the fast path, in the order of `FIELDS`."""
-    found: list[tuple[Field, float]] = []
-    if request.temperature < RULES.greedy_below:
-        found.append(("temperature", request.temperature))
-    elif request.top_k != RULES.top_k_all:
-        found.append(("top_k", request.asked_top_k))
-    if request.top_p != RULES.no_top_p:
-        found.append(("top_p", request.top_p))
-    if request.min_p > RULES.no_min_p:
-        found.append(("min_p", request.min_p))
+    """Return each field of a request that keeps a batch off the fast path, in the order of `FIELDS`.
+
+    A temperature that makes it greedy replaces the top_k it came with, which is no reason then.
+    """
+    hidden = "top_k" if is_off(request, "temperature") else ""
     return [
-        Reason(request=request.name, field=field, value=value, source=request.sources[field])
-        for field, value in found
+        Reason(request=request.name, field=field, value=request.asked[field], source=request.sources[field])
+        for field in FIELDS
+        if field != hidden and is_off(request, field)
     ]

@@ -119,7 +119,7 @@ def test_generate_reads_its_own_parameters_one_set_for_each_prompt() -> None:
     assert verdict({"top_p": 0.5}, endpoint="generate").notes == ()
     assert verdict({"text": "a"}, endpoint="generate").notes == ()
     two = {"text": ["a", "b"], "sampling_params": [{"temperature": 1}, {"top_p": 0.5}]}
-    assert [one.request for one in verdict(two, endpoint="generate").reasons] == ["request 1, prompt 2"]
+    assert [one.request for one in verdict(two, endpoint="generate").reasons] == ["request 1 prompt 2"]
     assert verdict({"text": "a", "sampling_params": None}, endpoint="generate").path == "gumbel"
 
 
