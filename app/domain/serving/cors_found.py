@@ -234,10 +234,7 @@ def readings(finding: Finding) -> Iterator[Reading]:
             continue
         yield Reading(what=what, header="status", value=str(answer.status), means=_status(what, answer))
         wanted = {ALLOW_ORIGIN: "", **({ALLOW_HEADERS: ""} if what == "preflight" else {})}
-        every = wanted | {
-            name: value for name, value in answer.headers.items() if name.startswith("access-control-")
-        }
-        for header, value in sorted(every.items()):
+        for header, value in (wanted | dict(allow_headers(answer))).items():
             means = _means(header, value, what=what, answer=answer, asked=finding.asked)
             yield Reading(what=what, header=header, value=value, means=means)
 

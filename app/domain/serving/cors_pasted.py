@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST_CHARS: Final = 200_000
 MOST_LINES: Final = 4_000
-FIELDS: Final[Mapping[What, str]] = {"preflight": "preflight", "GET": "plain"}
+ONE_EACH: Final[Mapping[What, str]] = {"preflight": "preflight", "GET": "plain"}
 """The fields that take one answer each, by what was asked."""
 
 _STATUS: Final = re.compile(r"HTTP/(\d(?:\.\d)?) (\d{3})(?: (.*))?")
@@ -70,8 +70,12 @@ class Pasted:
 
     def answer(self, what: What, origin: str) -> Answer | None:
         """Return an answer, None for one that was not pasted."""
-        reply = self.replies.get((what, origin))
+        reply = self.reply(what, origin)
         return reply.answer if reply else None
+
+    def reply(self, what: What, origin: str) -> Reply | None:
+        """Return an answer as it was pasted, None for one that was not."""
+        return self.replies.get((what, origin))
 
     def exchange(self, asked: Asked) -> Exchange | None:
         """Return both answers to what is asked as an origin, None unless both were pasted."""
@@ -105,7 +109,7 @@ def read_pasted(asked: Asked, *, answers: str, preflight: str = "", plain: str =
         found = _labelled(_lines(answers, "answers"), asked)
     one_each: tuple[tuple[What, str], ...] = (("preflight", preflight), ("GET", plain))
     for what, text in one_each:
-        name = FIELDS[what]
+        name = ONE_EACH[what]
         if not text.strip():
             continue
         if answers.strip():
@@ -285,11 +289,11 @@ def _fields(lines: Sequence[Line], name: str) -> Iterator[tuple[str, str]]:
 
 
 def _headers(block: _Block) -> dict[str, str]:
-    """Return the headers that the check reads, several of one name joined by a comma."""
+    """Return the headers that the check reads, all printable, several of one name joined by a comma."""
     values: dict[str, list[str]] = {}
     for name, value in block.fields:
         if is_read(name):
-            values.setdefault(name, []).append(_said(name, value))
+            values.setdefault(name, []).append(shown(_said(name, value), most=MOST_CHARS))
     return {name: ", ".join(each) for name, each in values.items()}
 
 
