@@ -13,7 +13,8 @@ from mcp_types import CallToolResult, TextContent
 from sqlalchemy import Engine, select
 
 from app.settings import Settings
-from app.store.session import reading
+from app.store.migrate import upgrade
+from app.store.session import make_engine, reading
 from app.store.tables import metadata
 from app.web.main import create_app
 from tests.databases import empty_sqlite
@@ -47,10 +48,15 @@ def contents(engine: Engine) -> dict[str, list[str]]:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """Give the address of a served market whose /mcp is open."""
+def serving(folder: Path, *, fresh: bool = False) -> Iterator[str]:
+    """Give the address of a served market whose /mcp is open; a `fresh` one has its tables and no prices."""
     url = empty_sqlite(folder)
-    market.fill(url)
+    if fresh:
+        engine = make_engine(url)
+        upgrade(engine)
+        engine.dispose()
+    else:
+        market.fill(url)
     with listening(create_app(Settings(DATABASE_URL=url), clock=lambda: market.NOW)) as address:
         yield address
 
@@ -76,13 +82,18 @@ def called(site: str, name: str, **arguments: Any) -> CallToolResult:
     return asked(site, ask)
 
 
+def text_of(result: CallToolResult) -> str:
+    """Give the words of a result."""
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
 def result(site: str, name: str, **arguments: Any) -> dict[str, Any]:
     """Give the result of a tool that is no error; as text it says the same."""
     found = called(site, name, **arguments)
     assert not found.is_error, found.content
-    (content,) = found.content
-    assert isinstance(content, TextContent)
-    assert json.loads(content.text) == found.structured_content
+    assert json.loads(text_of(found)) == found.structured_content
     document: dict[str, Any] = found.structured_content
     return document
 
@@ -90,9 +101,7 @@ def result(site: str, name: str, **arguments: Any) -> dict[str, Any]:
 def refusal(site: str, name: str, **arguments: Any) -> str:
     found = called(site, name, **arguments)
     assert found.is_error
-    (content,) = found.content
-    assert isinstance(content, TextContent)
-    return content.text
+    return text_of(found)
 
 
 def document(address: str) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import TextResourceContents
 
-from tests.web.asking import asked, document, result, serving
+from app.domain.accelerators import load_catalogue
+from tests.web.asking import ARGUMENTS, asked, called, document, result, serving, text_of
 
 READING = ["search_offers", "compare_accelerators", "llm_cost", "price_history", "claims", "explain_figure"]
 LLM = "openai/gpt-oss-20b"
@@ -218,7 +219,20 @@ def test_one_figure_comes_with_the_numbers_in_it(site: str) -> None:
     assert found["about"]["fragment"] == offer["fragment"]
 
 
-def test_accelerators_and_the_methodology_can_be_read(site: str) -> None:
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server on a database that is new."""
+    with serving(tmp_path_factory.mktemp("fresh"), fresh=True) as address:
+        yield address
+
+
+@pytest.fixture(params=["site", "fresh"])
+def either(request: pytest.FixtureRequest) -> str:
+    """The address of a served market, and of a server without a price."""
+    return str(request.getfixturevalue(request.param))
+
+
+def test_accelerators_and_the_methodology_can_be_read(either: str) -> None:
     async def ask(client: Client) -> list[Any]:
         uris = [str(each.uri) for each in (await client.list_resources()).resources]
         templates = await client.list_resource_templates()
@@ -231,13 +245,38 @@ def test_accelerators_and_the_methodology_can_be_read(site: str) -> None:
         ]
 
     texts = []
-    for content in asked(site, ask):
+    for content in asked(either, ask):
         assert isinstance(content, TextResourceContents)
         assert content.mime_type == "application/json"
         texts.append(json.loads(content.text))
     addresses = ("gpus.json", "methodology.json", "gpus/h200-sxm.json")
-    assert texts == [document(f"{site}/{each}") for each in addresses]
+    assert texts == [document(f"{either}/{each}") for each in addresses]
     assert texts[2]["id"] == "h200-sxm"
+    assert [text["memory_bandwidth_tb_s"] for text in texts[2:]] == [4.8]  # as NVIDIA's data sheet has it
+
+
+def test_every_resource_that_the_templates_name_can_be_read(site: str) -> None:
+    async def ask(client: Client) -> list[str]:
+        content = (await client.read_resource("inferprice://accelerators")).contents[0]
+        assert isinstance(content, TextResourceContents)
+        listed = [each["id"] for each in json.loads(content.text)["gpus"]]
+        for each in listed:
+            content = (await client.read_resource(f"inferprice://accelerators/{each}")).contents[0]
+            assert isinstance(content, TextResourceContents)
+            assert json.loads(content.text)["id"] == each
+        return listed
+
+    assert sorted(asked(site, ask)) == sorted(load_catalogue().by_id)
+
+
+def test_tools_on_a_new_database_have_no_rows_and_say_so_without_a_fault(fresh: str) -> None:
+    for name in READING:
+        found = called(fresh, name, **ARGUMENTS[name])
+        if name == "explain_figure":
+            assert text_of(found) == "There is no offer 1; it may have been withdrawn."
+        else:
+            assert not found.is_error, text_of(found)
+            assert (found.structured_content["total"] == 0) == (name != "claims")
 
 
 @pytest.mark.parametrize(

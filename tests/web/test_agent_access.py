@@ -185,7 +185,7 @@ def test_a_tool_that_writes_and_says_that_it_reads_is_found(
 
 
 LAST = {
-    "start_scrape": '    return _said(call, _duties(call).start_scrape(taken(pairs, "provider")))\n',
+    "start_scrape": "    return _said(call, _duties(call).start_scrape(provider))\n",
     "decide_quarantine": "    return _said(call, sentence)\n",
 }
 

@@ -157,6 +157,96 @@ def test_it_is_asked_with_post_alone(site: str, method: str) -> None:
     assert answer["error"]["message"] == "Ask with POST."
 
 
+HOSTILE: dict[str, Any] = {
+    "past 64 bits": 2**63,
+    "below zero": -1,
+    "not a number": "NaN",
+    "a truth": True,
+    "a long text": "x" * 60_000,
+    "many digits": "9" * 5_000,
+    "many values": ["1"] * 10_000,
+    "a list in a list": [[1]],
+    "an object": {"a": {"b": [1]}},
+    "a NUL": "a\x00b",
+}
+FINE = {
+    "q": ("past 64 bits", "below zero", "not a number"),
+    "where.provider": ("past 64 bits", "below zero", "not a number"),
+    "where.usd_per_gpu_hour": ("below zero",),
+}
+"""What is no fault in an argument: words to look for, a price that is -1."""
+
+ALSO = {"llm_cost": {"llm": LLM}, "explain_figure": {"offer_id": 1}}
+
+
+def arguments_of(site: str, name: str) -> list[str]:
+    """Give the names of a tool's arguments as it lists them, two conditions on columns for all."""
+    _, _, answer = sent(site, b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}')
+    (tool,) = (each for each in answer["result"]["tools"] if each["name"] == name)
+    conditions = {"where.provider", "where.usd_per_gpu_hour"}
+    return [key for key in tool["inputSchema"]["properties"] if "." not in key or key in conditions]
+
+
+def words_of(site: str, name: str, **arguments: Any) -> str:
+    """Give the words with which a tool refuses arguments."""
+    status, _, answer = sent(site, question(name, json.dumps(arguments)))
+    assert status == 200
+    assert answer["result"]["isError"] is True, arguments
+    (content,) = answer["result"]["content"]
+    return str(content["text"])
+
+
+@pytest.mark.parametrize("name", READING)
+def test_every_argument_refuses_what_is_out_of_range_by_its_name(site: str, name: str) -> None:
+    for argument in arguments_of(site, name):
+        for why, value in HOSTILE.items():
+            if why in FINE.get(argument, ()):
+                continue
+            text = words_of(site, name, **(ALSO.get(name, {}) | {argument: value}))
+            assert text.startswith(f"{argument}: "), (why, text)
+            assert len(text) < 1_500, (argument, why)
+
+
+@pytest.mark.parametrize("name", READING)
+@pytest.mark.parametrize("value", [None, [], "", 1, {"a": 1}])
+def test_an_argument_that_is_none_is_refused_whatever_it_says(site: str, name: str, value: Any) -> None:
+    for unknown in ("unknown", "", "where.colour", "__class__", "x" * 50_000):
+        text = words_of(site, name, **ALSO.get(name, {}), **{unknown: value})
+        assert text.startswith(f"argument: '{unknown[:40]}' is not right"), text
+        assert len(text) < 1_500
+    many = {f"unknown{number}": 1 for number in range(3_000)}
+    assert words_of(site, name, **many).startswith("argument: 'unknown0' is not right")
+
+
+@pytest.mark.parametrize(
+    ("params", "word"),
+    [
+        (None, "params"),
+        ([], "params"),
+        (5, "params"),
+        ({}, "params.name"),
+        ({"name": 5}, "params.name"),
+        ({"name": ["claims"]}, "params.name"),
+        ({"name": "claims", "arguments": []}, "params.arguments"),
+        ({"name": "claims", "arguments": "limit"}, "params.arguments"),
+        ({"name": "claims", "arguments": 2**63}, "params.arguments"),
+        ({"name": "claims", "arguments": False}, "params.arguments"),
+    ],
+)
+def test_a_call_of_the_wrong_shape_is_refused_by_the_name_of_what_is_wrong(
+    site: str, params: Any, word: str
+) -> None:
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    status, _, answer = sent(site, body)
+    assert (status, answer["error"]["code"]) == (400, -32602)
+    assert answer["error"]["message"].startswith(f"{word}: ")
+
+
+def test_a_call_without_arguments_is_one(site: str) -> None:
+    for text in ("{}", "null"):
+        assert sent(site, question(arguments=text))[2]["result"]["isError"] is False
+
+
 DEEP = '{"a": ' * 5_000 + "1" + "}" * 5_000
 
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from mcp import Client
 from mcp.client.auth.utils import extract_resource_metadata_from_www_auth, extract_scope_from_www_auth
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 from sqlalchemy import Engine
 
 from app.ingest.duties import Operator
@@ -26,7 +26,7 @@ from app.web.main import create_app
 from tests.databases import empty_sqlite
 from tests.ingest.test_duties import hold_offers
 from tests.web import market
-from tests.web.asking import ARGUMENTS, PUBLIC, RESOURCE, contents
+from tests.web.asking import ARGUMENTS, PUBLIC, RESOURCE, contents, text_of
 from tests.web.issuer import KID, OAUTH, Issuer, issuing
 from tests.web.server import listening
 
@@ -79,7 +79,9 @@ def asked(guarded: Guarded, token: str | None) -> httpx2.Response:
     return httpx2.post(f"{guarded.address}/mcp", json=body, headers=headers)
 
 
-def called(guarded: Guarded, token: str, *, name: str) -> CallToolResult:
+def called(
+    guarded: Guarded, token: str, *, name: str, arguments: dict[str, Any] | None = None
+) -> CallToolResult:
     """Call a tool with the SDK's client."""
 
     async def run() -> CallToolResult:
@@ -89,15 +91,9 @@ def called(guarded: Guarded, token: str, *, name: str) -> CallToolResult:
             Client(streamable_http_client(f"{guarded.address}/mcp", http_client=http)) as client,
         ):
             await client.list_tools()
-            return await client.call_tool(name, ARGUMENTS[name])
+            return await client.call_tool(name, ARGUMENTS[name] if arguments is None else arguments)
 
     return asyncio.run(run())
-
-
-def text_of(result: CallToolResult) -> str:
-    (content,) = result.content
-    assert isinstance(content, TextContent)
-    return content.text
 
 
 def test_the_metadata_names_resource_issuer_and_scopes(guarded: Guarded, issuer: Issuer) -> None:
@@ -247,6 +243,40 @@ def test_an_operator_decides_and_the_tools_that_write_say_that_they_do(
         again = called(guarded, token, name="decide_quarantine")
         assert again.is_error
         assert text_of(again) == "The held offers 1 were rejected before: It is a typo."
+
+
+NOT_RIGHT: list[tuple[str, dict[str, Any], str]] = [
+    ("start_scrape", {}, "provider"),
+    ("start_scrape", {"provider": "x" * 50_000}, "provider"),
+    ("start_scrape", {"provider": ["nebius", "vast"]}, "provider"),
+    ("start_scrape", {"provider": 5}, "5"),
+    ("start_scrape", {"provider": "nebius", "force": True}, "argument"),
+    ("decide_quarantine", {}, "number"),
+    ("decide_quarantine", {"number": 2**63}, "number"),
+    ("decide_quarantine", {"number": -1}, "number"),
+    ("decide_quarantine", {"number": 1.5}, "number"),
+    ("decide_quarantine", {"number": True}, "number"),
+    ("decide_quarantine", {"number": [1] * 10_000}, "number"),
+    ("decide_quarantine", {"decision": "publish"}, "decision"),
+    ("decide_quarantine", {"decision": None}, "decision"),
+    ("decide_quarantine", {"because": ""}, "because"),
+    ("decide_quarantine", {"because": "x" * 501}, "because"),
+    ("decide_quarantine", {"because": "x" * 50_000}, "because"),
+    ("decide_quarantine", {"because": {"a": 1}}, "because"),
+]
+
+
+@pytest.mark.parametrize(("name", "changed", "word"), NOT_RIGHT)
+def test_a_tool_that_writes_refuses_what_is_out_of_range_and_writes_nothing(
+    guarded: Guarded, issuer: Issuer, name: str, changed: dict[str, Any], word: str
+) -> None:
+    before = contents(guarded.engine)
+    arguments = ARGUMENTS[name] | changed if changed else {}
+    result = called(guarded, issuer.token(aud=RESOURCE, scope=ADMIN), name=name, arguments=arguments)
+    assert result.is_error
+    assert word in text_of(result).partition(" is not right")[0]
+    assert len(text_of(result)) < 1_500
+    assert contents(guarded.engine) == before
 
 
 def test_when_the_issuers_keys_are_away_nobody_is_let_in(tmp_path: Path, issuer: Issuer) -> None:

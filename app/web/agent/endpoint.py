@@ -29,6 +29,7 @@ LARGEST_BODY_BYTES: Final = 65_536
 
 PARSE_ERROR: Final = -32_700
 INVALID_REQUEST: Final = -32_600
+INVALID_PARAMS: Final = -32_602
 
 
 class Endpoint:
@@ -118,14 +119,29 @@ async def _body(scope: Scope, receive: Receive) -> bytes | None:
 
 
 def _fault(body: bytes | None) -> JSONResponse | None:
-    """Return why a body is no question: too large, or no JSON by the letter of RFC 8259."""
+    """Return why a body is no question: too large, no JSON by the letter of RFC 8259, a call of no tool."""
     if body is None:
         return _refusal(413, f"The body has more than {LARGEST_BODY_BYTES} bytes.", INVALID_REQUEST)
     try:
-        orjson.loads(body)
+        document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         return _refusal(400, f"The body is no JSON: {error.msg}.", PARSE_ERROR)
-    return None
+    sentence = _no_call(document) if isinstance(document, dict) else ""
+    return _refusal(400, sentence, INVALID_PARAMS) if sentence else None
+
+
+def _no_call(document: dict[str, Any]) -> str:
+    """Return what is wrong with the shape of a call of a tool, which the library says without a name."""
+    params = document.get("params")
+    if document.get("method") != "tools/call":
+        return ""
+    if not isinstance(params, dict):
+        return "params: give an object with the name and the arguments of a tool."
+    if not isinstance(params.get("name"), str):
+        return "params.name: give the name of a tool."
+    if not isinstance(params.get("arguments"), dict | None):
+        return "params.arguments: give an object of arguments by their names."
+    return ""
 
 
 def _refusal(status: int, sentence: str, code: int) -> JSONResponse:

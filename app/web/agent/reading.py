@@ -171,7 +171,7 @@ def compare_accelerators(call: Call) -> Document:
         path="/compare",
         pairs=pairs,
         shown=shown,
-        rows=[{**line, "cells": with_sources(call, pairs, line["cells"])} for line in shown.cut(lines)],
+        rows=[{**line, "cells": with_sources(call, pairs, rows=line["cells"])} for line in shown.cut(lines)],
         total=len(lines),
         as_of=document["as_of"],
         source=_READ,
@@ -225,7 +225,7 @@ def llm_cost(call: Call) -> Document:
     llm = one_of("llm", taken(pairs, "llm"), names=fold(known))
     path = f"/llms/{llm}"
     document = ask(call, llm_json, path=f"{path}.json", pairs=pairs, names={"llm": llm})
-    facts, rows = known[llm], with_sources(call, pairs, shown.cut(document["offers"]))
+    facts, rows = known[llm], with_sources(call, pairs, rows=shown.cut(document["offers"]))
     found = Found(
         path=path,
         pairs=pairs,

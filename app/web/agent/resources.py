@@ -24,7 +24,10 @@ RESOURCES: Final = (
         uri=ACCELERATORS,
         name="accelerators",
         title="Accelerators",
-        description="Every accelerator with its published figures, units in the keys, and their sources.",
+        description=(
+            "Every accelerator with its published figures, units in the keys, and their sources. It is long: "
+            f"{ACCELERATORS}/h100-sxm gives one."
+        ),
         mime_type=JSON,
     ),
     Resource(

@@ -41,7 +41,7 @@ def schema_with_source(schema: Document) -> Document:
     }
 
 
-def with_sources(call: Call, pairs: Pairs, rows: Iterable[Document]) -> list[Document]:
+def with_sources(call: Call, pairs: Pairs, *, rows: Iterable[Document]) -> list[Document]:
     """Return rows that have an `offer_id` with where the price of each is from, and its flags.
 
     Both are those of the board that the query is about.

@@ -29,7 +29,10 @@ def start_scrape(call: Call) -> dict[str, Any]:
     """Begin to read a source in the background."""
     call.access.require("start_scrape")
     pairs = pairs_of(call.arguments, [each["name"] for each in START_SCRAPE.parameters])
-    return _said(call, _duties(call).start_scrape(taken(pairs, "provider")))
+    provider = taken(pairs, "provider")
+    if not provider:
+        raise QueryError("provider", "", "give the id of a provider that has a source")
+    return _said(call, _duties(call).start_scrape(provider))
 
 
 START_SCRAPE: Final = Tool(
