@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -16,6 +17,29 @@ Phase = Literal["decode", "prefill", "prefill and decode"]
 _TOLERANCE: Final = Decimal("0.01")
 _MOST_SAMPLES: Final = 10_000
 _LEAST_RATE: Final = Decimal("1e-9")
+_MOST_IN_FLIGHT: Final = 1_000_000
+_MOST_SETTINGS: Final = 100
+_LONGEST_SETTING: Final = 63
+_WORD: Final = re.compile(r"[a-z0-9]+")
+_UNTOLD: Final = frozenset(
+    (
+        *(
+            "prompt",
+            "prompts",
+            "text",
+            "texts",
+            "message",
+            "messages",
+            "completion",
+            "completions",
+            "question",
+        ),
+        *("response", "responses", "answer", "answers", "generated", "errors", "system", "user", "header"),
+        *("headers", "cookie", "cookies", "key", "apikey", "token", "tokens", "secret", "password", "passwd"),
+        *("authorization", "credential", "credentials", "command"),
+    )
+)
+"""Words in the name of a field that may hold what somebody wrote, or a secret: such a text is never shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +48,8 @@ class Run:
 
     `tokens_per_s` holds each repetition, of all streams: tokens generated in decode, read in prefill.
     `settings` is what the file says of how it was run; runs that share them repeat one configuration. `sent`
-    is how many requests were kept in flight at most. `ttft_ms` and `itl_ms` are medians.
+    is how many requests were in flight at most. `ttft_ms` and `itl_ms` are medians. `per_pass` is how many
+    tokens a pass gave a stream on average where drafts were verified, None where the file tells of none.
     """
 
     place: str
@@ -38,6 +63,7 @@ class Run:
     failed: int | None = None
     ttft_ms: Decimal | None = None
     itl_ms: Decimal | None = None
+    per_pass: Decimal | None = None
     remarks: tuple[str, ...] = ()
 
 
@@ -57,11 +83,14 @@ def read_runs(data: bytes, name: str) -> list[Run]:
     Raises:
         InputError: it cannot be read, is no result of a tool known here, or lacks a figure.
     """
-    return [
+    found = [
         run
         for place, document in read_documents(data, name)
         for run in reader_of(document, place).read(document, place)
     ]
+    if not found:
+        raise InputError(name, "[]", "it holds no result")
+    return found
 
 
 def reader_of(document: Mapping[str, Any], place: str) -> Reader:
@@ -99,42 +128,102 @@ def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: tu
         phase="decode",
         settings=_settings(document, settings),
         tokens_per_s=(rate,),
-        sent=_count(document.get("max_concurrency"), f"{place}: max_concurrency"),
+        sent=_in_flight(document, place),
         completed=_count(document["completed"], f"{place}: completed"),
         failed=_count(document.get("failed"), f"{place}: failed"),
         ttft_ms=_optional(document, "median_ttft_ms", place=place),
         itl_ms=_optional(document, "median_itl_ms", place=place),
+        per_pass=_per_pass(document, place),
         remarks=tuple(remarks),
     )
 
+
+def _in_flight(document: Mapping[str, Any], place: str) -> int | None:
+    """Return the limit on requests in flight, else the most that succeeded and overlapped within a second."""
+    counts = (
+        _count(document.get(key), f"{place}: {key}", most=_MOST_IN_FLIGHT)
+        for key in ("max_concurrency", "max_concurrent_requests")
+    )
+    return next((count for count in counts if count), None)
+
+
+def _per_pass(document: Mapping[str, Any], place: str) -> Decimal | None:
+    """Return the tokens of a pass where drafts were verified: vLLM's and SGLang's accepted length."""
+    lengths = (_optional(document, key, place=place) for key in DRAFTED)
+    return next((length for length in lengths if length and length > 1), None)
+
+
+DRAFTED: Final = ("spec_decode_acceptance_length", "accept_length")
+"""Where vLLM's and SGLang's results tell how many tokens a pass gave a stream, the model's own among them."""
 
 _VLLM_SETTINGS: Final = (
     *("label", "backend", "endpoint_type", "tokenizer_id", "num_prompts", "request_rate", "burstiness"),
     *("max_concurrency", "total_input_tokens"),
 )
-_SGLANG_SETTINGS: Final = (
+SGLANG_SETTINGS: Final = (
     *("backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len"),
     *("random_input_len", "random_output_len", "random_range_ratio", "tag"),
+)
+SGLANG_SERVER: Final = (
+    *("version", "dtype", "quantization", "kv_cache_dtype", "tp_size", "dp_size", "ep_size", "pp_size"),
+    *("attention_backend", "chunked_prefill_size", "max_running_requests", "disable_radix_cache"),
+    *("disable_cuda_graph", "speculative_algorithm", "speculative_num_draft_tokens"),
 )
 _LLAMA_SETTINGS: Final = (
     *("n_prompt", "n_gen", "n_depth", "n_batch", "n_ubatch", "n_threads", "type_k", "type_v", "n_gpu_layers"),
     *("n_cpu_moe", "split_mode", "main_gpu", "no_kv_offload", "flash_attn", "tensor_split", "use_mmap"),
     *("tensor_buft_overrides", "backends", "gpu_info", "build_commit"),
 )
+_LLAMA_RESULTS: Final = frozenset(
+    (
+        *("model_filename", "model_type", "build_number", "test_time", "avg_ns", "stddev_ns"),
+        *("avg_ts", "stddev_ts", "samples_ns", "samples_ts"),
+    )
+)
 
 
 def _read_vllm(document: Mapping[str, Any], place: str) -> Iterator[Run]:
-    # What --metadata KEY=VALUE adds stands among the rest as a text, and often tells two conditions apart.
-    told = sorted(name for name, value in document.items() if isinstance(value, str) and name != "date")
-    settings = tuple(dict.fromkeys((*_VLLM_SETTINGS, *told)))
-    yield _serving(document, place, tool=VLLM, settings=settings)
+    yield _serving(document, place, tool=VLLM, settings=vllm_settings(document))
+
+
+def vllm_settings(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of what tells one condition from another.
+
+    What `--metadata KEY=VALUE` adds stands among the rest as a text, and often does just that.
+    """
+    told = [name for name in told_names(document) if isinstance(document[name], str) and name != "date"]
+    return tuple(dict.fromkeys((*_VLLM_SETTINGS, *sorted(told))))
+
+
+def told_names(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of fields that may be shown: no long text, and none that somebody wrote or hides."""
+    shown_count = 0
+    for name, value in document.items():
+        is_short = name.isprintable() and len(name) <= _LONGEST_SETTING
+        if not is_short or shown_count == _MOST_SETTINGS:
+            continue
+        is_text = isinstance(value, str | list | dict)
+        if is_text and _UNTOLD.intersection(_WORD.findall(name.casefold())):
+            continue
+        if not isinstance(value, str) or len(value) <= _LONGEST_SETTING:
+            shown_count += 1
+            yield name
 
 
 def _read_sglang(document: Mapping[str, Any], place: str) -> Iterator[Run]:
-    run = _serving(document, place, tool=SGLANG, settings=_SGLANG_SETTINGS)
+    run = _serving(document, place, tool=SGLANG, settings=SGLANG_SETTINGS)
+    server = sglang_server(document)
+    settings = (*run.settings, *_settings(server, SGLANG_SERVER))
+    yield replace(run, model=_text(server.get("model_path")), settings=settings)
+
+
+def sglang_server(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the server said of itself: of the first that decodes, where another reads prompts."""
     server = document.get("server_info")
-    model = _text(server.get("model_path")) if isinstance(server, dict) else None
-    yield replace(run, model=model)
+    decoding = server.get("decode") if isinstance(server, dict) else None
+    if isinstance(decoding, list) and decoding:
+        server = decoding[0]
+    return server if isinstance(server, dict) else {}
 
 
 def _read_llama(document: Mapping[str, Any], place: str) -> Iterator[Run]:
@@ -154,41 +243,92 @@ def _read_llama(document: Mapping[str, Any], place: str) -> Iterator[Run]:
         tool=LLAMA_BENCH,
         model=_text(document.get("model_type")),
         phase="prefill and decode" if prompt and generated else "prefill" if prompt else "decode",
-        settings=_settings(document, _LLAMA_SETTINGS),
+        settings=_settings(document, llama_settings(document)),
         tokens_per_s=rates,
         sent=1,
         remarks=tuple(remarks),
     )
 
 
+def llama_settings(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of what tells one condition from another: all that is no result."""
+    plain = (name for name in told_names(document) if not isinstance(document[name], list | dict))
+    others = [name for name in plain if name not in _LLAMA_RESULTS]
+    return tuple(dict.fromkeys((*_LLAMA_SETTINGS, *others)))
+
+
 def _read_guidellm(document: Mapping[str, Any], place: str) -> Iterator[Run]:
     benchmarks = document["benchmarks"]
     if not isinstance(benchmarks, list) or not 0 < len(benchmarks) <= _MOST_SAMPLES:
         raise InputError(f"{place}: benchmarks", shown(benchmarks), "give a list of at least one")
-    arguments = document.get("args") if isinstance(document.get("args"), dict) else document.get("config")
-    model = _text(arguments.get("model")) if isinstance(arguments, dict) else None
+    told = guidellm_told(document)
     for number, one in enumerate(benchmarks, start=1):
-        yield _guidellm_run(one, f"{place}: benchmark {number}", model=model)
+        yield _guidellm_run(one, f"{place}: benchmark {number}", told=told)
 
 
-def _guidellm_run(benchmark: Any, place: str, *, model: str | None) -> Run:
+def guidellm_told(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a report says of all its benchmarks: the model, the tokens asked for, and labels.
+
+    The report of 0.5 and 0.6 has its arguments in `args`, later ones have them in `config`, of which `spec`
+    holds the backend and the data since 0.8.
+    """
+    arguments = _mapping(document.get("args")) or _mapping(document.get("config"))
+    spec = _mapping(arguments.get("spec")) or arguments
+    data = spec.get("data")
+    first = _mapping(data[0]) if isinstance(data, list) and data else {}
+    return {
+        "model": _text(arguments.get("model")) or _text(_mapping(spec.get("backend")).get("model")),
+        "data": {name: first[name] for name in ("prompt_tokens", "output_tokens") if name in first},
+        "labels": _mapping(_mapping(arguments.get("metadata")).get("labels")),
+    }
+
+
+def _guidellm_run(benchmark: Any, place: str, *, told: Mapping[str, Any]) -> Run:
     metrics = _inner(benchmark, "metrics", place=place)
     totals = _inner(metrics, "request_totals", place=place)
     rate = _successful(metrics, "output_tokens_per_second", place=place)
-    config = benchmark.get("config")
-    strategy = config.get("strategy", config.get("profile")) if isinstance(config, dict) else None
+    strategy = guidellm_strategy(benchmark)
+    parts = (strategy, told["data"], told["labels"])
     return Run(
         place=place,
         tool=GUIDELLM,
-        model=model,
+        model=told["model"],
         phase="decode",
-        settings=_settings(strategy, tuple(map(str, strategy))) if isinstance(strategy, dict) else (),
+        settings=tuple(pair for part in parts for pair in _settings(part, tuple(told_names(part)))),
         tokens_per_s=(figure(rate, "mean", place=place, least=_LEAST_RATE),),
+        sent=_streams(strategy),
         completed=_count(totals.get("successful"), f"{place}: successful"),
         failed=_count(totals.get("errored"), f"{place}: errored"),
         ttft_ms=_median(metrics, "time_to_first_token_ms", place=place),
         itl_ms=_median(metrics, "inter_token_latency_ms", place=place),
     )
+
+
+GUIDELLM_METRICS: Final = (
+    ("output_tokens_per_second", "mean"),
+    ("time_to_first_token_ms", "median"),
+    ("inter_token_latency_ms", "median"),
+)
+"""The metrics of a benchmark that are read, each with the figure that is read of what succeeded."""
+
+
+def guidellm_strategy(benchmark: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return how the requests of a benchmark were scheduled."""
+    config = _mapping(benchmark.get("config"))
+    return _mapping(config.get("strategy", config.get("profile")))
+
+
+def _streams(strategy: Mapping[str, Any]) -> int | None:
+    """Return how many requests a strategy keeps in flight at most, None where it sets no limit."""
+    if strategy.get("type_") == "synchronous":
+        return 1
+    stated = (strategy.get(key) for key in ("streams", "max_concurrency"))
+    whole = (each for each in stated if isinstance(each, int) and not isinstance(each, bool))
+    return next((each for each in whole if 0 < each <= _MOST_IN_FLIGHT), None)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _inner(document: Any, key: str, *, place: str) -> Mapping[str, Any]:
@@ -221,17 +361,19 @@ def _text(value: Any) -> str | None:
     return shown(value) if isinstance(value, str) and value.strip() else None
 
 
-def _count(value: Any, field: str) -> int | None:
+def _count(value: Any, field: str, *, most: int | None = None) -> int | None:
     """Return a whole number, None when it is not stated.
 
     Raises:
-        InputError: it is no whole number of 0 or more.
+        InputError: it is no whole number of 0 or more, or above the most.
     """
     if value is None:
         return None
     number = as_figure(value, field)
     if number != int(number):
         raise InputError(field, shown(value), "give a whole number")
+    if most is not None and number > most:
+        raise InputError(field, shown(value), f"give at most {most:,}")
     return int(number)
 
 
@@ -249,25 +391,34 @@ _SERVING: Final = {"duration", "completed", "total_output_tokens", "output_throu
 READERS: Final = (
     Reader(
         tool=SGLANG,
-        understands="python -m sglang.bench_serving --output-file, lines of JSON as SGLang 0.5 writes them",
+        understands=(
+            "python -m sglang.benchmark.serving (before, sglang.bench_serving) --output-file, lines of JSON "
+            "of SGLang 0.5 to 0.5.23"
+        ),
         needs=frozenset({*_SERVING, "backend", "total_output_tokens_retokenized", "median_e2e_latency_ms"}),
         read=_read_sglang,
     ),
     Reader(
         tool=VLLM,
-        understands="vllm bench serve --save-result, also with --append-result, of vLLM in 2025 and 2026",
+        understands=(
+            "vllm bench serve --save-result, also with --append-result or --save-detailed, of vLLM in 2025 "
+            "and 2026, to commit 009e6d4"
+        ),
         needs=frozenset({*_SERVING, "model_id", "num_prompts", "total_token_throughput"}),
         read=_read_vllm,
     ),
     Reader(
         tool=LLAMA_BENCH,
-        understands="llama-bench -o json or jsonl of llama.cpp in 2025 and 2026; csv and md lack repetitions",
+        understands=(
+            "llama-bench -o json or jsonl of llama.cpp in 2025 and 2026, to commit 0104b15; csv and md lack "
+            "repetitions"
+        ),
         needs=frozenset({"build_commit", "model_type", "n_prompt", "n_gen", "avg_ts", "samples_ts"}),
         read=_read_llama,
     ),
     Reader(
         tool=GUIDELLM,
-        understands="guidellm benchmark, benchmarks.json of GuideLLM 0.5 to 0.8",
+        understands="guidellm benchmark, benchmarks.json of GuideLLM 0.5 to 0.8.1",
         needs=frozenset({"benchmarks"}),
         read=_read_guidellm,
     ),

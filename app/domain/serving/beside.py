@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from app.domain.accelerators import load_catalogue
-from app.domain.llms.beside_bounds import beside_bounds
-from app.domain.llms.own_measured import MAX_DECIMALS, parse_measured
+from app.domain.llms.beside_bounds import OneStream, beside_bounds
+from app.domain.llms.bounds import DecodeBound
+from app.domain.llms.formats import FORMATS, Rate, rate_of
+from app.domain.llms.own_measured import MAX_DECIMALS, canonical_measured, parse_measured
 from app.domain.llms.unknown import Unknown
 from app.domain.names import fold
 from app.domain.typed import plain_number
 
 if TYPE_CHECKING:
-    from datetime import date
-    from decimal import Decimal
+    from collections.abc import Iterator, Mapping
 
     from app.domain.llms.beside_bounds import Beside
+    from app.domain.llms.facts import Llm
     from app.domain.llms.profile import LlmProfile
     from app.domain.serving.benchmarked import Configuration
+    from app.domain.serving.traps import Trap
 
 NOT_DECODE: Final = Unknown(why="prompt tokens were timed, not generated ones alone")
+_ANY_DAY: Final = date.min
+_LEAST_RATE: Final = Decimal("0.001")
+_MOST_RATE: Final = Decimal(10) ** 9
 _PERCENT: Final = 100
+_MS_PER_S: Final = 1000
+_TERA: Final = 10**12
+_MANY: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,29 +47,40 @@ class On:
 
 
 def measured_text(configuration: Configuration, on: On) -> str:
-    """Return the `measured` part of a link to a model's page for the median of a configuration."""
-    run = configuration.runs[0]
+    """Return the `measured` part of a link to a model's page for the median of a configuration.
+
+    Where drafts were verified it names no batch, as the bound of one counts one token a pass.
+    """
     rate = plain_number(round(configuration.summary.median, MAX_DECIMALS))
-    batch, context = ("" if one is None else str(one) for one in (run.sent, on.context))
-    return f"{rate}|{on.card}|{on.weights}|{on.gpus}|{batch}|{context}|{on.kv}"
+    batch = None if configuration.per_pass else configuration.in_flight
+    stated, context = ("" if one is None else str(one) for one in (batch, on.context))
+    return f"{rate}|{on.card}|{on.weights}|{on.gpus}|{stated}|{context}|{on.kv}"
 
 
 def beside(
-    configuration: Configuration, on: On, *, profile: LlmProfile, llm: str, day: date
+    configuration: Configuration, on: On, *, profile: LlmProfile, llm: str, day: date = _ANY_DAY
 ) -> Beside | Unknown:
     """Return the median of a configuration beside its bounds, unknown when it is no decode speed.
 
-    The batch is the requests kept in flight. Where no context is given the cache counts for nothing, which
-    makes the bound wider.
+    The batch is the requests in flight. Where no context is given the cache counts for nothing, which makes
+    the bound wider. Where drafts were verified only the bound of any batch holds.
 
     Raises:
         QueryError: the card, a format or a number is not right.
     """
+    if not _LEAST_RATE <= configuration.summary.median <= _MOST_RATE:
+        return Unknown(why=f"the median is none of {_LEAST_RATE} to {_MOST_RATE:,} tokens/s")
     variants = fold(card.id for card in load_catalogue().accelerators)
     measurement = parse_measured(measured_text(configuration, on), variants, llm=llm or "own", day=day)
     if configuration.runs[0].phase != "decode":
         return NOT_DECODE
-    return beside_bounds(measurement, load_catalogue().by_id[measurement.accelerator], profile=profile)
+    found = beside_bounds(measurement, load_catalogue().by_id[measurement.accelerator], profile=profile)
+    if configuration.per_pass is None:
+        return found
+    drafted = Unknown(
+        why=f"drafts gave up to {configuration.per_pass:.2f} tokens a pass, and this bound counts one"
+    )
+    return replace(found, one_stream=drafted, batch_bound=drafted)
 
 
 def sentence(found: Beside | Unknown) -> str:
@@ -79,3 +101,125 @@ def sentence(found: Beside | Unknown) -> str:
 
 def _percent(share: Decimal) -> str:
     return f"{share * _PERCENT:,.1f} %"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A configuration beside its bounds: of which model, and the sums behind each bound that is known.
+
+    `llm` is the id of the model, empty where none is known by one. `sums` are pairs of what is worked out and
+    the arithmetic with its numbers put in.
+    """
+
+    found: Beside | Unknown
+    llm: str = ""
+    sums: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def measured(self) -> str:
+        """The `measured` part of a link that shows it, empty where it has no bound."""
+        return "" if isinstance(self.found, Unknown) else canonical_measured(self.found.measurement)
+
+
+def placed(configuration: Configuration, on: On, *, profile: LlmProfile, llm: str) -> Placed:
+    """Return a configuration beside its bounds with the sums; see `beside` for the errors."""
+    found = beside(configuration, on, profile=profile, llm=llm)
+    sums = () if isinstance(found, Unknown) else tuple(_sums(found, profile))
+    return Placed(found=found, llm=llm, sums=sums)
+
+
+def placed_by_name(configuration: Configuration, on: On, *, llm: str, llms: Mapping[str, Llm]) -> Placed:
+    """Return a configuration beside the bounds of the model with an id, or of the one that its file names.
+
+    Unknown where the card or the format is empty, where no model is known, or where both name another.
+    """
+    named = fold(llms).get((configuration.runs[0].model or "").casefold(), "")
+    lacking = [
+        what
+        for what, value in (
+            ("the model", llm or named),
+            ("the card", on.card),
+            ("the format of the weights", on.weights),
+        )
+        if not value
+    ]
+    if lacking:
+        return Placed(found=Unknown(why=f"say what {' and '.join(lacking)} is, which the file does not tell"))
+    if llm and named and llm != named:
+        return Placed(found=Unknown(why=f"the file is of {named}, and {llm} is given; leave the model empty"))
+    return placed(configuration, on, profile=llms[llm or named].profile, llm=llm or named)
+
+
+def _sums(found: Beside, profile: LlmProfile) -> Iterator[tuple[str, str]]:
+    """Yield the arithmetic of each bound that is known, and what the measured speed is of it."""
+    gpus, card, weights = found.measurement.gpus, found.card, found.measurement.weights
+    times = f" x {gpus} GPUs" if gpus > 1 else ""
+    rate = rate_of(FORMATS[weights], card)
+    if isinstance(found.batch_bound, DecodeBound) and isinstance(rate, Rate):
+        bound = found.batch_bound
+        yield f"Bound of a batch of {bound.step.batch:,}", _batch_sum(found, bound, rate=rate)
+    ceiling = found.any_batch_tokens_per_s_per_gpu
+    if isinstance(ceiling, Decimal) and isinstance(rate, Rate):
+        ops = f"(2 x {profile.params_active:,} parameters a token)"
+        sum_ = f"{rate.dense_tflops:,f} dense {rate.precision} TFLOPS / {ops}{times}"
+        total = ceiling * gpus
+        yield "Bound of any batch", f"{sum_} = {_rate(total)} tokens/s; {_share(found, total)}"
+    if isinstance(found.one_stream, OneStream):
+        one = found.one_stream
+        total = one.tokens_per_s_per_gpu * gpus
+        sum_ = f"{card.bandwidth_tb_s:f} TB/s / {one.bytes_per_token:,.0f} B a token{times}"
+        quotient = f"{_quotient(found, total)} = {found.measurement.value / total:,.2f} times"
+        yield "Ceiling of one stream, not of many", f"{sum_} = {_rate(total)} tokens/s; {quotient}"
+
+
+def _batch_sum(found: Beside, bound: DecodeBound, *, rate: Rate) -> str:
+    step, gpus = bound.step, found.measurement.gpus
+    each = " on each GPU" if gpus > 1 else ""
+    read = f"({step.weight_bytes:,.0f} B of weights + {step.cache_bytes:,.0f} B of cache{each})"
+    memory = f"{read} / {found.card.bandwidth_tb_s:f} TB/s = {_ms(bound.memory_s)} ms to read"
+    ops = f"{step.ops / _TERA:,.4g} x 10^12 operations{each} / {rate.dense_tflops:,f} TFLOPS"
+    binds = "reading" if bound.bound_by == "memory" else "computing"
+    pass_ = f"{binds} takes longer: {step.batch:,} tokens / {_ms(bound.step_s)} ms"
+    return (
+        f"{memory}; {ops} = {_ms(bound.compute_s)} ms to compute; {pass_} = {_rate(bound.tokens_per_s)} "
+        f"tokens/s; {_share(found, bound.tokens_per_s)}"
+    )
+
+
+def _share(found: Beside, bound: Decimal) -> str:
+    return f"{_quotient(found, bound)} = {_percent(found.measurement.value / bound)}"
+
+
+def _quotient(found: Beside, bound: Decimal) -> str:
+    return f"{_rate(found.measurement.value)} / {_rate(bound)}"
+
+
+def _rate(value: Decimal) -> str:
+    return f"{value:,.1f}" if value >= _MANY else f"{value:,.3f}"
+
+
+def _ms(seconds: Decimal) -> str:
+    return f"{seconds * _MS_PER_S:,.4f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What result files say: each configuration, where it lies beside its bounds, and the traps of all.
+
+    `placed` is None for each where no bound was asked for. `unchecked` says which traps nothing tells of.
+    """
+
+    configurations: tuple[Configuration, ...]
+    placed: tuple[Placed | None, ...]
+    traps: tuple[Trap, ...]
+    unchecked: tuple[str, ...]
+
+    @property
+    def pairs(self) -> list[tuple[Configuration, Placed | None]]:
+        """Each configuration with its place."""
+        return list(zip(self.configurations, self.placed, strict=True))
+
+    @property
+    def trap_count(self) -> int:
+        """How many traps are sprung, those of each configuration and those of all."""
+        return len(self.traps) + sum(len(one.traps) for one in self.configurations)

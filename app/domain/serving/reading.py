@@ -7,14 +7,16 @@ of honest size. What is refused ends in one sentence that names the file.
 from __future__ import annotations
 
 import json
+import re
 import reprlib
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from app.domain.query_error import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 MOST_BYTES: Final = 32_000_000
 """Longest input that is read."""
@@ -30,6 +32,9 @@ MOST_FIGURE: Final = Decimal(10) ** 15
 
 _LONGEST_NUMBER: Final = 60
 _SHOWN: Final = 60
+_LOOKED_AT: Final = 100
+_TOO_DEEP: Final = "give JSON that is not nested so deep"
+_SPACE: Final = re.compile(r"[ \t\r\n]+")
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -79,49 +84,75 @@ def read_text(data: bytes, name: str) -> str:
         raise InputError(name, f"byte {error.start}", "give text in UTF-8") from error
 
 
-def read_documents(data: bytes, name: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return each JSON object of a file with its place: one object, an array of them, or one a line.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One JSON value of a file; `line` is its number where each value has a line of its own, else 0."""
 
-    Numbers with a point are Decimal. `NaN` and `Infinity`, which some tools write, are the float of that
-    name; `figure` refuses them where they are used.
+    place: str
+    found: Any
+    line: int = 0
+
+
+def read_documents(data: bytes, name: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return each JSON object of a file with its place, of whatever values stand there one after another.
+
+    A value is an object or an array of objects. Objects on a line each are `name line 3`, others `name`,
+    `name 2` and so on; what is in an array is `name entry 4`. Numbers with a point are Decimal. `NaN` and
+    `Infinity`, which some tools write, are the float of that name; `figure` refuses them where they are used.
 
     Raises:
         InputError: empty, no JSON, nested too deep, too many values, or something that is no object.
     """
+    return list(_documents(read_values(data, name), name))
+
+
+def _documents(values: Iterable[Value], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    count = 0
+    for value in values:
+        if isinstance(value.found, list):
+            places = [(f"{value.place} entry {at}", one) for at, one in _numbered(value.found, name)]
+        else:
+            places = [(value.place, value.found)]
+        count += len(places)
+        _check_entries(count, name)
+        yield from ((place, _object(one, place)) for place, one in places)
+
+
+def read_values(data: bytes, name: str) -> list[Value]:
+    """Return the JSON values that stand in a file one after another; see `read_documents` for the errors."""
     _check_values(data, name)
     text = read_text(data, name)
     if not text.strip():
         raise InputError(name, "", "is empty; give JSON")
-    if text.count("\n", 0, len(text.rstrip())) and _is_json(text.partition("\n")[0], name):
-        return list(_lines(text, name))
-    document = _parse(text, name)
-    if isinstance(document, list):
-        return [
-            (f"{name} entry {at}", _object(one, f"{name} entry {at}"))
-            for at, one in _numbered(document, name)
-        ]
-    return [(name, _object(document, name))]
+    is_lines = _is_lines(text, name)
+    found: list[Value] = []
+    line, end, at = 1, 0, _after_space(text, 0)
+    while at < len(text):
+        line += text.count("\n", end, at)
+        place = f"{name} line {line}" if is_lines else f"{name} {len(found) + 1}" if found else name
+        value, end = _parse_at(text, at, place=place)
+        found.append(Value(place=place, found=value, line=line if is_lines else 0))
+        _check_entries(len(found), name)
+        line += text.count("\n", at, end)
+        at = _after_space(text, end)
+    return found
 
 
-def _is_json(line: str, name: str) -> bool:
-    """Tell whether a first line is a whole object of its own, so that each line is one."""
-    if not line.lstrip().startswith("{"):
+def _is_lines(text: str, name: str) -> bool:
+    """Tell whether each line is an object of its own: there are several, and the first holds a whole one."""
+    newline = text.rstrip().find("\n")
+    if newline < 0 or not text[:newline].lstrip().startswith("{"):
         return False
     try:
-        _parse(line, name)
+        _, end = _parse_at(text, _after_space(text, 0), place=name)
     except InputError:
         return False
-    return True
+    return end <= newline < _after_space(text, end)
 
 
-def _lines(text: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    found = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            found += 1
-            _check_entries(found, name)
-            place = f"{name} line {number}"
-            yield place, _object(_parse(line, place), place)
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def _numbered(entries: list[Any], name: str) -> Iterator[tuple[int, Any]]:
@@ -144,9 +175,19 @@ def _parse(text: str, name: str) -> Any:
     try:
         return json.loads(text, parse_float=_decimal, parse_int=_integer)
     except RecursionError as error:
-        raise InputError(name, shown(text), "give JSON that is not nested so deep") from error
+        raise InputError(name, shown(text), _TOO_DEEP) from error
     except ValueError as error:
         raise InputError(name, shown(text), f"give JSON ({error})") from error
+
+
+def _parse_at(text: str, at: int, *, place: str) -> tuple[Any, int]:
+    """Return the JSON value that begins there, and where it ends."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except RecursionError as error:
+        raise InputError(place, shown(text[at : at + _LOOKED_AT]), _TOO_DEEP) from error
+    except ValueError as error:
+        raise InputError(place, shown(text[at : at + _LOOKED_AT]), f"give JSON ({error})") from error
 
 
 def _decimal(text: str) -> Decimal:
@@ -162,6 +203,9 @@ def _integer(text: str) -> int:
     if len(text) > _LONGEST_NUMBER:
         raise ValueError(f"a number of {len(text):,} characters")
     return int(text)
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=_decimal, parse_int=_integer)
 
 
 def _object(document: Any, place: str) -> Mapping[str, Any]:

@@ -131,6 +131,89 @@ def guidellm(*rates: float, **other: Any) -> dict[str, Any]:
     return result | other
 
 
+SAID = "what a person wrote"
+"""Stands wherever a result file holds prompts, answers or errors."""
+
+SECRET = "sk-of-the-server"  # noqa: S105 - no password, a text to look for
+
+
+def vllm_detailed(output_throughput: float = 820.0, **other: Any) -> dict[str, Any]:
+    """As `--save-detailed` writes it with drafts, at commit 009e6d4 of vLLM."""
+    detail: dict[str, Any] = {
+        "endpoint_type": "openai",
+        "input_lens": [512, 512],
+        "output_lens": [128, 128],
+        "ttfts": [0.0095, 0.0096],
+        "itls": [[0.0095] * 127] * 2,
+        "latencies": [1.2, 1.3],
+        "start_times": [0.0, 0.1],
+        "queue_times": [0.0, 0.0],
+        "generated_texts": [SAID, SAID],
+        "errors": ["", SAID],
+        "rtfx": 0.0,
+        "spec_decode_acceptance_rate": 70.5,
+        "spec_decode_acceptance_length": 2.41,
+        "spec_decode_num_drafts": 100,
+        "spec_decode_per_position_acceptance_rates": [0.8, 0.6],
+        "system_prompt": SAID,
+        "api_key": SECRET,
+    }
+    return vllm(output_throughput) | detail | other
+
+
+def sglang_detailed(output_throughput: float = 640.0, **other: Any) -> dict[str, Any]:
+    """As SGLang 0.5.23 writes it with `--output-details`, of one server for prompts and one for decoding."""
+    server = {
+        "model_path": "Qwen/Qwen3-8B",
+        "version": "0.5.23",
+        "tp_size": 2,
+        "quantization": "fp8",
+        "api_key": SECRET,
+        "launch_command": f"--api-key {SECRET}",
+        "internal_states": [{"avg_spec_accept_length": 2.8}],
+    }
+    detail: dict[str, Any] = {
+        "server_info": {"prefill": [{"model_path": "another"}], "decode": [server]},
+        "total_input_text_tokens": 25600,
+        "total_throughput": output_throughput + 2560,
+        "accept_length": 2.8,
+        "max_output_tokens_per_s": 700.0,
+        "max_concurrent_requests": 9,
+        "ttfts": [0.084],
+        "itls": [[0.0115]],
+        "generated_texts": [SAID],
+        "errors": [SAID],
+    }
+    return sglang(output_throughput) | detail | other
+
+
+def llama_bench_now(**other: Any) -> dict[str, Any]:
+    """As llama-bench writes it at commit 0104b15, and with two settings of builds with a cache of experts."""
+    more = {"cpu_mask": "0x0", "poll": 50, "flash_attn": -1, "devices": "auto", "load_mode": "mmap"}
+    cache = {"moe_cache": "off", "n_gen_warmup": 0}
+    named = {"model_filename": "/home/somebody/model.gguf"}
+    return llama_bench(samples=(43.2, 43.1, 43.4, 43.3)) | more | cache | named | other
+
+
+def guidellm_now(*rates: float) -> dict[str, Any]:
+    """As GuideLLM 0.8.1 writes it, with its arguments below `config` and requests in full."""
+    report = guidellm(*rates)
+    del report["args"]
+    for one in report["benchmarks"]:
+        one["requests"] = {"successful": [{"request_args": SAID, "output": SAID}], "errored": []}
+        one["metrics"]["output_tokens_per_second"]["errored"] = None
+        one["config"]["backend"] = {"target": "http://localhost:8000", "api_key": SECRET}
+        one["config"]["strategy"] |= {"worker_count": None, "max_concurrency": None, "rampup_duration": 0.0}
+    report["config"] = {
+        "metadata": {"labels": {"build": "new"}},
+        "spec": {
+            "backend": {"kind": "openai_http", "model": "Qwen/Qwen3-8B", "api_key": SECRET},
+            "data": [{"kind": "synthetic_text", "prompt_tokens": 512, "output_tokens": 128}],
+        },
+    }
+    return report
+
+
 def as_bytes(*documents: Any, lines: bool = False) -> bytes:
     """Write documents as a tool does: one as it stands, several in an array or one a line."""
     if lines:

@@ -1,6 +1,7 @@
 """Result files of four benchmarks, read to the figures that were written into them, and refused by name."""
 
 import json
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -11,8 +12,16 @@ from app.domain.llms.beside_bounds import Beside
 from app.domain.llms.facts import load_llms
 from app.domain.query_error import QueryError
 from app.domain.serving.benches import READERS, Run, read_runs
-from app.domain.serving.benchmarked import configurations, traps_of_all
-from app.domain.serving.beside import NOT_DECODE, On, beside, measured_text, sentence
+from app.domain.serving.benchmarked import configurations, evidence_of, traps_of_all
+from app.domain.serving.beside import (
+    NOT_DECODE,
+    On,
+    beside,
+    measured_text,
+    placed,
+    placed_by_name,
+    sentence,
+)
 from app.domain.serving.reading import InputError
 from app.domain.serving.traps import Evidence
 from tests.domain.serving import results
@@ -33,7 +42,7 @@ def test_a_result_of_vllm() -> None:
 
 def test_a_result_of_vllm_before_it_counted_failures_and_without_a_limit() -> None:
     document = results.vllm(max_concurrency=None)
-    del document["failed"], document["median_itl_ms"]
+    del document["failed"], document["median_itl_ms"], document["max_concurrent_requests"]
     run = only(document)
     assert (run.failed, run.sent, run.itl_ms) == (None, None, None)
 
@@ -71,6 +80,65 @@ def test_a_report_of_guidellm_has_a_run_for_each_benchmark() -> None:
         2,
     )
     assert (one.ttft_ms, one.itl_ms) == (Decimal(88), None)
+
+
+def test_results_as_the_tools_write_them_now() -> None:
+    vllm, sglang = only(results.vllm_detailed()), only(results.sglang_detailed())
+    assert (vllm.sent, vllm.per_pass, vllm.tokens_per_s) == (8, Decimal("2.41"), (Decimal(820),))
+    assert (sglang.model, sglang.per_pass, sglang.sent) == ("Qwen/Qwen3-8B", Decimal("2.8"), 16)
+    assert {("version", "0.5.23"), ("tp_size", "2"), ("quantization", "fp8")} <= set(sglang.settings)
+    llama = only(results.llama_bench_now())
+    assert {("moe_cache", "off"), ("load_mode", "mmap"), ("poll", "50")} <= set(llama.settings)
+    (one,) = read_runs(results.as_bytes(results.guidellm_now(40.0)), "g.json")
+    assert (one.model, one.sent) == ("Qwen/Qwen3-8B", 1)
+    assert {("prompt_tokens", "512"), ("build", "new"), ("worker_count", "none")} <= set(one.settings)
+    for run in (vllm, sglang, llama, one):
+        assert not {results.SAID, results.SECRET, "/home/somebody/model.gguf"} & {
+            text for _, text in run.settings
+        }
+
+
+def test_a_setting_that_a_later_build_adds_tells_two_conditions_apart() -> None:
+    runs = [only(results.llama_bench_now(moe_cache=cache)) for cache in ("off", "4096", "off")]
+    assert [one.summary.count for one in configurations(runs)] == [8, 4]
+    servers = [only(results.sglang(server_info={"kv_cache_dtype": kind})) for kind in ("auto", "fp8_e5m2")]
+    assert len(configurations(servers)) == 2
+
+
+@pytest.mark.parametrize(
+    ("strategy", "sent"),
+    [
+        ({"type_": "synchronous"}, 1),
+        ({"type_": "concurrent", "streams": 16}, 16),
+        ({"type_": "throughput", "max_concurrency": 512}, 512),
+        ({"type_": "throughput", "max_concurrency": None}, None),
+        ({"type_": "constant", "rate": 5.0, "streams": [1]}, None),
+        ({"type_": "concurrent", "streams": True}, None),
+        ({"type_": "concurrent", "streams": 10**9}, None),
+    ],
+)
+def test_how_many_a_strategy_keeps_in_flight(strategy: dict[str, Any], sent: int | None) -> None:
+    document = results.guidellm(40.0)
+    document["benchmarks"][0]["config"]["strategy"] = strategy
+    assert read_runs(results.as_bytes(document), "g")[0].sent == sent
+
+
+def test_how_many_were_in_flight_without_a_limit() -> None:
+    assert only(results.vllm(max_concurrency=None)).sent == 11
+    assert only(results.vllm(max_concurrency=0)).sent == 11
+    (one,) = configurations([*runs_of(820, max_concurrency=None, max_concurrent_requests=9), *runs_of(821)])[
+        :1
+    ]
+    assert one.in_flight == 9
+    rates = [only(results.sglang(max_concurrency=None, max_concurrent_requests=n)) for n in (9, 12)]
+    assert configurations(rates)[0].in_flight == 12
+    unknown = only(results.sglang(max_concurrency=None))
+    assert configurations([*rates, unknown])[0].in_flight is None
+
+
+def test_no_result_at_all_is_refused() -> None:
+    with pytest.raises(InputError, match="it holds no result"):
+        read_runs(b"[]", "r")
 
 
 def test_every_reader_says_whose_result_it_understands() -> None:
@@ -164,6 +232,24 @@ def test_the_traps_that_result_files_spring() -> None:
     assert [trap.code for trap in traps_of_all(same[:1], known)] == ["foreign_load", "flag_ignored"]
 
 
+def test_the_limit_that_the_files_state_is_what_was_sent() -> None:
+    log = "Running: 40 reqs, Waiting: 0 reqs"
+    found = configurations([*runs_of(820, 821), *runs_of(900, max_concurrency=32)])
+    assert evidence_of(found, sent=None, log=log, flags=()).sent == 32
+    assert evidence_of(found, sent=64, log=log, flags=()).sent == 64
+    (trap,) = traps_of_all(found, evidence_of(found, sent=None, log=log, flags=()))
+    assert trap.sentence == "The log shows 40 requests at once where the measurement sent 32."
+    unlimited = configurations(runs_of(5, max_concurrency=None, max_concurrent_requests=None))
+    assert evidence_of([*found, *unlimited], sent=None, log=log, flags=()).sent is None
+
+
+def test_the_medians_of_a_configuration_are_those_of_its_runs() -> None:
+    (one,) = configurations([only(results.vllm(median_ttft_ms=ms)) for ms in (80, 90, 130)])
+    assert (one.ttft_ms, one.itl_ms, one.per_pass) == (90, Decimal("9.5"), None)
+    (llama,) = configurations([only(results.llama_bench(samples=(40.0,)))])
+    assert (llama.ttft_ms, llama.in_flight) == (None, 1)
+
+
 def test_failed_requests_are_remarked() -> None:
     (one,) = configurations(runs_of(820, failed=3))
     assert one.remarks == ("result.json: 3 requests failed; those that did not may have had it easier.",)
@@ -193,7 +279,7 @@ def test_a_speed_beside_the_bounds_of_its_model() -> None:
 def test_a_speed_without_a_bound_and_one_above_it() -> None:
     profile = load_llms()["Qwen/Qwen3-8B"].profile
     on, day = On(card="h100-sxm", weights="fp8"), date(2026, 11, 29)
-    (endless,) = configurations(runs_of(820, max_concurrency=None))
+    (endless,) = configurations(runs_of(820, max_concurrency=None, max_concurrent_requests=None))
     said = sentence(beside(endless, on, profile=profile, llm="", day=day))
     assert "Not known, of the bound of its batch: the source states no batch." in said
     (lone,) = configurations(runs_of(820, max_concurrency=1))
@@ -205,3 +291,84 @@ def test_a_speed_without_a_bound_and_one_above_it() -> None:
     (prefill,) = configurations(read_runs(results.as_bytes(prompts), "l"))
     assert beside(prefill, on, profile=profile, llm="", day=day) is NOT_DECODE
     assert sentence(NOT_DECODE) == "No bound: prompt tokens were timed, not generated ones alone."
+
+
+def test_drafts_leave_only_the_bound_of_any_batch() -> None:
+    profile, on = load_llms()["Qwen/Qwen3-8B"].profile, On(card="h100-sxm", weights="fp8")
+    (one,) = configurations([only(results.vllm_detailed(max_concurrency=1))])
+    assert one.remarks == ("result.json: drafts gave a stream 2.41 tokens a pass; a bound counts one.",)
+    found = placed(one, on, profile=profile, llm="Qwen/Qwen3-8B")
+    assert sentence(found.found) == (
+        "Beside H100 SXM 80 GB: 0.6 % of that of any batch. Not known, of the bound of its batch: drafts "
+        "gave up to 2.41 tokens a pass, and this bound counts one; of the ceiling of one stream: drafts gave "
+        "up to 2.41 tokens a pass, and this bound counts one."
+    )
+    assert [what for what, _ in found.sums] == ["Bound of any batch"]
+    assert found.measured == "820|h100-sxm|fp8"
+
+
+def test_the_sums_behind_a_bound() -> None:
+    """Qwen3-8B in bf16: a pass reads 7,568,405,504 parameters, and the cache of each of 8 streams.
+
+    (2 x 7,568,405,504 B of weights + 8 x 1,024 x 147,456 B of cache) / 3.35 TB/s are 4.8790 ms; so 8 tokens
+    take no less, 1,639.7 tokens/s, of which 820 are 50.0 %. Over two cards all of it halves but the rate.
+    """
+    profile = load_llms()["Qwen/Qwen3-8B"].profile
+    on = On(card="h100-sxm", weights="bf16", context=1024, kv="bf16")
+    (one,) = configurations(runs_of(820, 821, 819, 820))
+    found = dict(placed(one, on, profile=profile, llm="Qwen/Qwen3-8B").sums)
+    assert found["Bound of a batch of 8"] == (
+        "(15,136,811,008 B of weights + 1,207,959,552 B of cache) / 3.35 TB/s = 4.8790 ms to read; "
+        "0.1259 x 10^12 operations / 989.4 TFLOPS = 0.1273 ms to compute; reading takes longer: 8 tokens / "
+        "4.8790 ms = 1,639.7 tokens/s; 820.0 / 1,639.7 = 50.0 %"
+    )
+    assert found["Bound of any batch"] == (
+        "989.4 dense bf16 TFLOPS / (2 x 7,568,405,504 parameters a token) = 65,363.8 tokens/s; "
+        "820.0 / 65,363.8 = 1.3 %"
+    )
+    assert found["Ceiling of one stream, not of many"].endswith(
+        "= 221.3 tokens/s; 820.0 / 221.3 = 3.71 times"
+    )
+    two = dict(placed(one, replace(on, gpus=2), profile=profile, llm="").sums)
+    assert "603,979,776 B of cache on each GPU" in two["Bound of a batch of 8"]
+    assert two["Bound of any batch"].endswith("x 2 GPUs = 130,727.7 tokens/s; 820.0 / 130,727.7 = 0.6 %")
+
+
+@pytest.mark.parametrize(
+    ("model", "llm", "on", "why"),
+    [
+        (
+            None,
+            "",
+            On(card="", weights=""),
+            "say what the model and the card and the format of the weights is",
+        ),
+        (
+            "mine",
+            "",
+            On(card="h100-sxm", weights="bf16"),
+            "say what the model is, which the file does not tell",
+        ),
+        ("qwen/qwen3-8b", "", On(card="h100-sxm", weights=""), "say what the format of the weights is"),
+        (
+            *("Qwen/Qwen3-8B", "openai/gpt-oss-20b", On(card="h100-sxm", weights="bf16")),
+            "the file is of Qwen/Qwen3-8B, and openai/gpt-oss-20b is given",
+        ),
+    ],
+)
+def test_why_there_is_no_bound(model: str | None, llm: str, on: On, why: str) -> None:
+    (one,) = configurations(runs_of(820, model_id=model))
+    found = placed_by_name(one, on, llm=llm, llms=load_llms())
+    assert sentence(found.found).startswith(f"No bound: {why}")
+    assert (found.measured, found.sums) == ("", ())
+
+
+def test_the_model_that_a_file_names_is_enough() -> None:
+    on = On(card="h100-sxm", weights="bf16")
+    (one,) = configurations(runs_of(820, model_id="qwen/qwen3-8b"))
+    assert placed_by_name(one, on, llm="", llms=load_llms()).llm == "Qwen/Qwen3-8B"
+    (mine,) = configurations(runs_of(820, model_id="mine"))
+    assert placed_by_name(mine, on, llm="Qwen/Qwen3-8B", llms=load_llms()).llm == "Qwen/Qwen3-8B"
+    (slow,) = configurations([only(results.llama_bench(samples=(0.0004,)))])
+    why = sentence(placed_by_name(slow, on, llm="Qwen/Qwen3-8B", llms=load_llms()).found)
+    assert why == "No bound: the median is none of 0.001 to 1,000,000,000 tokens/s."

@@ -113,6 +113,46 @@ def test_the_three_ways_to_hand_in_requests() -> None:
     assert read_documents(b"[]", "r") == []
 
 
+def places(text: str) -> list[str]:
+    return [place for place, _ in read_documents(text.encode(), "r")]
+
+
+def test_values_one_after_another() -> None:
+    one, two = json.dumps({"a": 1}, indent=2), json.dumps([{"b": 2}, {"b": 3}], indent=2)
+    assert places(f"{one}\n{one}\n\n{one}") == ["r", "r 2", "r 3"]
+    assert places(f"{two}\n{two}\n") == ["r entry 1", "r entry 2", "r 2 entry 1", "r 2 entry 2"]
+    assert places(f"{one}{two} {{}}") == ["r", "r 2 entry 1", "r 2 entry 2", "r 3"]
+    assert places(f"{{}}\n\n{one}\n{{}}\n") == ["r line 1", "r line 3", "r line 6"]
+    assert places("{}{}\n{}") == ["r", "r 2", "r 3"]
+    assert read_documents(b'{"a": 1.50}[{"a": 2}]', "r")[1] == ("r 2 entry 1", {"a": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1}\n{"b": \n', "r line 2: '{\"b\": \ufffd' is not right: give JSON (Expecting value: line 3"),
+        ('{\n}\n{"b": \n', "r 2: '{\"b\": \ufffd' is not right: give JSON (Expecting value: line 4 column 1"),
+        ("{} and more", "r 2: 'and more' is not right: give JSON (Expecting value: line 1 column 4"),
+        ("{},{}", "r 2: ',{}' is not right"),
+        ("{}\n[]\n5", "r line 3: '5' is not right: give a JSON object"),
+        ("{\n}[{}, 5]", "r 2 entry 2: '5' is not right: give a JSON object"),
+        ("{}" + "[" * 100_000, "r 2: '[[["),
+    ],
+    ids=range(7),
+)
+def test_the_place_of_a_wrong_value_is_named(text: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read_documents(text.encode(), "r")
+    assert str(refused.value).startswith(said)
+
+
+def test_entries_are_counted_over_all_values() -> None:
+    half = b"[" + b"{}," * (MOST_ENTRIES // 2) + b"{}]"
+    with pytest.raises(InputError, match="100,002 entries"):
+        read_documents(half + half, "body")
+    assert len(read_documents(half, "body")) == MOST_ENTRIES // 2 + 1
+
+
 def test_numbers_of_a_plain_file() -> None:
     assert read_numbers(b"1.5 # warm\n\n2e1\r\n3\n", "t") == (Decimal("1.5"), Decimal(20), Decimal(3))
     assert read_numbers(b"[1.5, 2]", "t") == (Decimal("1.5"), Decimal(2))

@@ -1,0 +1,142 @@
+"""Result files cut down to what their readers read, of which they find the same: no prompts, no answers.
+
+Per-request arrays, generated texts, what a server says of itself beyond its settings, and paths are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from app.domain.serving.benches import (
+    DRAFTED,
+    GUIDELLM,
+    GUIDELLM_METRICS,
+    LLAMA_BENCH,
+    SGLANG,
+    SGLANG_SERVER,
+    SGLANG_SETTINGS,
+    VLLM,
+    guidellm_strategy,
+    guidellm_told,
+    llama_settings,
+    read_runs,
+    reader_of,
+    sglang_server,
+    told_names,
+    vllm_settings,
+)
+from app.domain.serving.reading import read_values, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from app.domain.serving.reading import Value
+
+_SERVING: Final = ("max_concurrency", "max_concurrent_requests", "failed", "median_ttft_ms", "median_itl_ms")
+
+
+def kept_results(data: bytes, name: str) -> str:
+    """Return the results of a file with what is read of each alone, every one at its place.
+
+    Raises:
+        InputError: what `read_runs` raises.
+    """
+    read_runs(data, name)
+    return "".join(_placed(read_values(data, name)))
+
+
+def _placed(values: Sequence[Value]) -> Iterator[str]:
+    line = 1
+    for at, value in enumerate(values):
+        if value.line > line:
+            yield "\n" * (value.line - line)
+            line = value.line
+        elif at:
+            yield " "
+        yield _json(_kept_value(value.found, value.place))
+
+
+def _kept_value(found: Any, place: str) -> Any:
+    return [_kept(one, place) for one in found] if isinstance(found, list) else _kept(found, place)
+
+
+def _kept(document: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Return a document with what its reader reads, and its other marks where they are numbers."""
+    reader = reader_of(document, place)
+    marks = {name: _plain(document[name]) for name in document if name in reader.needs}
+    return {**marks, **_KEEPS[reader.tool](document)}
+
+
+def _vllm(document: Mapping[str, Any]) -> dict[str, Any]:
+    return _only(document, (*vllm_settings(document), *_SERVING, *DRAFTED))
+
+
+def _sglang(document: Mapping[str, Any]) -> dict[str, Any]:
+    server = _only(sglang_server(document), ("model_path", *SGLANG_SERVER))
+    kept = _only(document, (*SGLANG_SETTINGS, *_SERVING, *DRAFTED))
+    return kept | {"server_info": server} if server else kept
+
+
+def _llama(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_only(document, llama_settings(document)), "samples_ts": document["samples_ts"]}
+
+
+def _guidellm(document: Mapping[str, Any]) -> dict[str, Any]:
+    told = guidellm_told(document)
+    arguments = {
+        "model": told["model"],
+        "data": [_told(told["data"])],
+        "metadata": {"labels": _told(told["labels"])},
+    }
+    return {"args": arguments, "benchmarks": [_benchmark(one) for one in document["benchmarks"]]}
+
+
+def _benchmark(one: Mapping[str, Any]) -> dict[str, Any]:
+    metrics = one["metrics"]
+    kept = {name: {"successful": _only(metrics[name]["successful"], [of])} for name, of in _read(metrics)}
+    totals = _only(metrics["request_totals"], ("successful", "errored"))
+    return {
+        "config": {"strategy": _told(guidellm_strategy(one))},
+        "metrics": {"request_totals": totals, **kept},
+    }
+
+
+def _read(metrics: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the metrics of a benchmark that are read, each with the figure that is read of it."""
+    return ((name, of) for name, of in GUIDELLM_METRICS if metrics.get(name) is not None)
+
+
+def _told(part: Mapping[str, Any]) -> dict[str, Any]:
+    return _only(part, told_names(part))
+
+
+def _only(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: _plain(document[name]) for name in names if name in document}
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers as they are, anything else as it is shown."""
+    return value if value is None or isinstance(value, bool | int | float | Decimal) else shown(value)
+
+
+_KEEPS: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
+    VLLM: _vllm,
+    SGLANG: _sglang,
+    LLAMA_BENCH: _llama,
+    GUIDELLM: _guidellm,
+}
+
+
+def _json(value: Any) -> str:
+    """Write JSON as short as it is, each figure with the digits that it was read with."""
+    match value:
+        case dict():
+            return "{" + ",".join(f"{json.dumps(name)}:{_json(one)}" for name, one in value.items()) + "}"
+        case list():
+            return "[" + ",".join(map(_json, value)) + "]"
+        case Decimal():
+            return str(value)
+        case _:
+            return json.dumps(value)

@@ -1,0 +1,85 @@
+"""Result files cut down for a link: the same runs at the same places, and nothing that somebody wrote."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.serving.bench_kept import kept_results
+from app.domain.serving.benches import read_runs
+from app.domain.serving.reading import InputError
+from tests.domain.serving import results
+
+SMALL: dict[str, dict[str, Any]] = {
+    "vllm": results.vllm(),
+    "vllm in detail": results.vllm_detailed(),
+    "vllm with metadata": results.vllm(label="new", engine="0.33.0", max_concurrency=None),
+    "sglang": results.sglang(),
+    "sglang in detail": results.sglang_detailed(),
+    "sglang of a server that told nothing": results.sglang(server_info=None),
+    "llama-bench": results.llama_bench(samples=(43.2, 43.1, 43.4, 43.3)),
+    "llama-bench now": results.llama_bench_now(n_prompt=512),
+    "guidellm": results.guidellm(40.0, 76.5),
+    "guidellm now": results.guidellm_now(40.0, 76.5),
+}
+PLACES = st.lists(st.tuples(st.sampled_from(list(SMALL)), st.sampled_from(["", "lines", "pretty", "array"])))
+
+
+def same(data: bytes) -> str:
+    kept = kept_results(data, "results")
+    assert read_runs(kept.encode(), "results") == read_runs(data, "results")
+    return kept
+
+
+@pytest.mark.parametrize("document", SMALL.values(), ids=SMALL)
+def test_the_same_is_read_of_what_is_kept_and_nothing_that_somebody_wrote(document: dict[str, Any]) -> None:
+    data = results.as_bytes(document)
+    kept = same(data)
+    assert len(kept) < min(1200, len(data))
+    for hidden in (results.SAID, results.SECRET, "/home/", "itls", "samples_ns", "test_time", "date"):
+        assert hidden not in kept
+    assert kept_results(kept.encode(), "results") == kept
+
+
+def written(documents: list[tuple[str, str]]) -> bytes:
+    """Write small files one after another, each in its way."""
+    parts = []
+    for name, way in documents:
+        document: Any = [SMALL[name]] * 2 if way == "array" else SMALL[name]
+        parts.append(json.dumps(document, indent=1 if way == "pretty" else None) + "\n" * (way != ""))
+    return "".join(parts).encode()
+
+
+@given(PLACES.filter(len))
+def test_results_however_they_stand_one_after_another(documents: list[tuple[str, str]]) -> None:
+    same(written(documents))
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=70),
+        st.one_of(
+            st.none(),
+            st.booleans(),
+            st.integers(-9, 9),
+            st.floats(),
+            st.text(max_size=70),
+            st.lists(st.text()),
+        ),
+    )
+)
+def test_whatever_else_a_file_holds(other: dict[str, Any]) -> None:
+    for each in (results.vllm(), results.llama_bench(samples=(43.0, 44.0))):
+        same(results.as_bytes(other | each))
+    document = results.guidellm(40.0)
+    document["benchmarks"][0]["config"]["strategy"] = other
+    same(results.as_bytes(document))
+    same(results.as_bytes(results.sglang(server_info=other)))
+
+
+def test_what_cannot_be_read_is_refused() -> None:
+    for data in (b"", b"{}", b"[5]", b"nothing"):
+        with pytest.raises(InputError):
+            kept_results(data, "results")
