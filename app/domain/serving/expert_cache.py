@@ -77,6 +77,46 @@ class Experts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Layers that share slots, with what holds for every budget.
+
+    `experts` counts those of all its layers, `group_bytes` are theirs, and `host_bytes` those of all experts
+    in host memory; `used` is what a token uses of the `per_layer` of a layer.
+    """
+
+    layers: tuple[int, ...]
+    banks: tuple[Bank, ...]
+    per_layer: int
+    used: int
+    group_bytes: int
+    host_bytes: int
+
+    @property
+    def experts(self) -> int:
+        """Experts of all its layers."""
+        return len(self.layers) * self.per_layer
+
+    def share_bytes(self, budget_bytes: int) -> int:
+        """Return the group's part of a budget, which is its part of the bytes in host memory."""
+        return budget_bytes * self.group_bytes // self.host_bytes
+
+    def slots_at(self, budget_bytes: int) -> int:
+        """Return the slots that a budget buys, 0 where those do not hold the experts of one token."""
+        slots = _slots(self.banks, self.share_bytes(budget_bytes), most=self.experts)
+        return slots if slots >= self.used else 0
+
+    def bytes_for(self, slots: int) -> int:
+        """Return the smallest budget, in bytes for the whole model, at which it has so many slots."""
+        return -(-_pool_bytes(self.banks, slots) * self.host_bytes // self.group_bytes)
+
+    def largest_batch_tokens(self, slots: int) -> int:
+        """Return the tokens of the largest step that is served: all experts it may use have a slot."""
+        if slots >= self.per_layer:
+            return MOST_BATCH_TOKENS
+        return min(MOST_BATCH_TOKENS, slots // self.used)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """Layers that share a pool.
 
@@ -246,6 +286,27 @@ def plan_cache(experts: Experts, *, budget_mib: int | None = None, n_cpu_moe: in
     Raises:
         InputError: the budget is below 1 MiB or beyond `MOST_MIB`, or no layer is in host memory.
     """
+    host = pools(experts, n_cpu_moe)
+    budget = experts.total_bytes // DEFAULT_DIVISOR // MIB if budget_mib is None else budget_mib
+    if not 1 <= budget <= MOST_MIB:
+        expected = f"give a whole budget from 1 to {MOST_MIB:,} MiB"
+        raise InputError("mib", f"{budget}" if budget_mib is not None else "a tenth of the experts", expected)
+    return Plan(
+        experts=experts,
+        n_cpu_moe=n_cpu_moe,
+        budget_mib=budget,
+        is_default=budget_mib is None,
+        host_bytes=host[0].host_bytes,
+        groups=tuple(_group(pool, budget_bytes=budget * MIB) for pool in host),
+    )
+
+
+def pools(experts: Experts, n_cpu_moe: int | None = None) -> tuple[Pool, ...]:
+    """Return the groups of layers in host memory, in the order of their first; see `plan_cache`.
+
+    Raises:
+        InputError: no layer is in host memory.
+    """
     host = [layer for layer in experts.layers if n_cpu_moe is None or layer < n_cpu_moe]
     if not host:
         raise InputError(
@@ -253,22 +314,17 @@ def plan_cache(experts: Experts, *, budget_mib: int | None = None, n_cpu_moe: in
             str(n_cpu_moe),
             f"its first layer with experts is {min(experts.layers)}, so give more",
         )
-    budget = experts.total_bytes // DEFAULT_DIVISOR // MIB if budget_mib is None else budget_mib
-    if not 1 <= budget <= MOST_MIB:
-        expected = f"give a whole budget from 1 to {MOST_MIB:,} MiB"
-        raise InputError("mib", f"{budget}" if budget_mib is not None else "a tenth of the experts", expected)
     host_bytes = experts.bytes_of(host)
-    groups = tuple(
-        _group(experts, layers, budget_bytes=budget * MIB, host_bytes=host_bytes)
+    return tuple(
+        Pool(
+            layers=layers,
+            banks=experts.layers[layers[0]],
+            per_layer=experts.per_layer,
+            used=experts.used,
+            group_bytes=experts.bytes_of(layers),
+            host_bytes=host_bytes,
+        )
         for layers in _alike(experts, host)
-    )
-    return Plan(
-        experts=experts,
-        n_cpu_moe=n_cpu_moe,
-        budget_mib=budget,
-        is_default=budget_mib is None,
-        host_bytes=host_bytes,
-        groups=groups,
     )
 
 
@@ -280,36 +336,19 @@ def _alike(experts: Experts, layers: Sequence[int]) -> list[tuple[int, ...]]:
     return [tuple(each) for each in alike.values()]
 
 
-def _group(experts: Experts, layers: tuple[int, ...], *, budget_bytes: int, host_bytes: int) -> Group:
-    """Return the pool of one group, whose share of the budget is its share of the bytes in host memory."""
-    banks = experts.layers[layers[0]]
-    group_bytes = experts.bytes_of(layers)
-    count = len(layers) * experts.per_layer
-    slots = _slots(banks, budget_bytes * group_bytes // host_bytes, most=count)
-    slots = slots if slots >= experts.used else 0
-    floor, whole = (
-        budget_bytes_for(experts, layers, slots=wanted, host_bytes=host_bytes)
-        for wanted in (experts.used, len(layers) * experts.used)
-    )
+def _group(pool: Pool, *, budget_bytes: int) -> Group:
+    """Return what a budget gives one pool."""
+    slots = pool.slots_at(budget_bytes)
     return Group(
-        layers=layers,
-        banks=banks,
-        experts=count,
+        layers=pool.layers,
+        banks=pool.banks,
+        experts=pool.experts,
         slots=slots,
-        largest_batch_tokens=_largest_batch(experts, slots),
-        floor_bytes=floor,
-        whole_token_bytes=whole,
-        cache_bytes=_pool_bytes(banks, slots) if slots else 0,
+        largest_batch_tokens=pool.largest_batch_tokens(slots),
+        floor_bytes=pool.bytes_for(pool.used),
+        whole_token_bytes=pool.bytes_for(len(pool.layers) * pool.used),
+        cache_bytes=_pool_bytes(pool.banks, slots) if slots else 0,
     )
-
-
-def budget_bytes_for(experts: Experts, layers: Sequence[int], *, slots: int, host_bytes: int) -> int:
-    """Return the smallest budget, in bytes for the whole model, at which a group of layers has so many slots.
-
-    `layers` are all layers of the group, `host_bytes` the experts in host memory, as `Plan` states them.
-    """
-    pool_bytes = _pool_bytes(experts.layers[layers[0]], slots)
-    return -(-pool_bytes * host_bytes // experts.bytes_of(layers))
 
 
 def _slots(banks: Sequence[Bank], share_bytes: int, *, most: int) -> int:
@@ -325,13 +364,6 @@ def _pool_bytes(banks: Sequence[Bank], slots: int) -> int:
     """Return the bytes of a pool: each bank with its spare slot, rounded up."""
     sizes = (bank.expert_bytes * (slots + SPARE_SLOTS) for bank in banks)
     return sum(-(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES for size in sizes)
-
-
-def _largest_batch(experts: Experts, slots: int) -> int:
-    """Return the tokens of the largest step that is served: all experts of a layer it may use have a slot."""
-    if slots >= experts.per_layer:
-        return MOST_BATCH_TOKENS
-    return min(MOST_BATCH_TOKENS, slots // experts.used)
 
 
 def _expert_bytes(banks: Iterable[Bank]) -> int:

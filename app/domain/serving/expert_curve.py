@@ -10,15 +10,14 @@ from app.domain.serving.expert_cache import (
     MIB,
     MOST_BATCH_TOKENS,
     MOST_MIB,
-    budget_bytes_for,
-    plan_cache,
+    pools,
 )
 from app.domain.serving.reading import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from app.domain.serving.expert_cache import Experts, Group, Plan
+    from app.domain.serving.expert_cache import Experts, Pool
 
 MOST_GROUPS: Final = 32
 """More groups of layers are not drawn; a file of one mix has a few."""
@@ -89,58 +88,53 @@ def budget_curve(experts: Experts, n_cpu_moe: int | None = None) -> BudgetCurve:
     Raises:
         InputError: no layer is in host memory, or there are more than `MOST_GROUPS` groups.
     """
-    first = plan_cache(experts, budget_mib=1, n_cpu_moe=n_cpu_moe)
-    if len(first.groups) > MOST_GROUPS:
+    host = pools(experts, n_cpu_moe)
+    if len(host) > MOST_GROUPS:
         raise InputError(
-            "groups", str(len(first.groups)), f"a curve is drawn for at most {MOST_GROUPS} groups of layers"
+            "groups", str(len(host)), f"a curve is drawn for at most {MOST_GROUPS} groups of layers"
         )
-    alls = [_mib_for(first, group, slots=group.experts) for group in first.groups]
+    alls = [_mib_for(pool, pool.experts) for pool in host]
     last = min(max(alls), MOST_MIB)
     grid = {last * step // _STEPS for step in range(1, _STEPS + 1)} | {last}
-    steps = [_steps(first, group) for group in first.groups]
-    asked = sorted(mib for mib in grid.union(*steps) if 1 <= mib <= last)
-    plans = {mib: plan_cache(experts, budget_mib=mib, n_cpu_moe=n_cpu_moe) for mib in asked}
     return BudgetCurve(
         n_cpu_moe=n_cpu_moe,
         groups=tuple(
             GroupCurve(
-                layers=group.layers,
-                points=_points(plans, at, budgets=grid | steps[at]),
-                floor_mib=group.floor_mib,
-                whole_token_mib=group.whole_token_mib,
-                all_mib=alls[at],
+                layers=pool.layers,
+                points=_points(pool, (mib for mib in grid | _steps(pool) if 1 <= mib <= last)),
+                floor_mib=_mib_for(pool, pool.used),
+                whole_token_mib=_mib_for(pool, len(pool.layers) * pool.used),
+                all_mib=all_mib,
             )
-            for at, group in enumerate(first.groups)
+            for pool, all_mib in zip(host, alls, strict=True)
         ),
     )
 
 
-def _steps(plan: Plan, group: Group) -> set[int]:
+def _steps(pool: Pool) -> set[int]:
     """Return the budgets at which something of a group changes, and the whole MiB before each."""
-    used = plan.experts.used
-    wanted = {used, len(group.layers) * used, group.experts}
-    wanted.update(min(tokens * used, plan.experts.per_layer) for tokens in _BATCHES_TOKENS)
-    after = {_mib_for(plan, group, slots=slots) for slots in wanted}
+    wanted = {pool.used, len(pool.layers) * pool.used, pool.experts}
+    wanted.update(min(tokens * pool.used, pool.per_layer) for tokens in _BATCHES_TOKENS)
+    after = {_mib_for(pool, slots) for slots in wanted}
     return after | {mib - 1 for mib in after}
 
 
-def _mib_for(plan: Plan, group: Group, *, slots: int) -> int:
+def _mib_for(pool: Pool, slots: int) -> int:
     """Return the smallest whole budget at which a group has so many slots."""
-    needed = budget_bytes_for(plan.experts, group.layers, slots=slots, host_bytes=plan.host_bytes)
-    return -(-needed // MIB)
+    return -(-pool.bytes_for(slots) // MIB)
 
 
-def _points(plans: Mapping[int, Plan], at: int, *, budgets: Iterable[int]) -> tuple[CurvePoint, ...]:
-    """Return the points of the group at a place in the plans, the one without a budget before them."""
+def _points(pool: Pool, budgets: Iterable[int]) -> tuple[CurvePoint, ...]:
+    """Return the points of a group at these budgets in MiB, the one without a budget before them."""
     none = CurvePoint(budget_mib=0, slots=0, slots_percent=Decimal(0), largest_batch_tokens=0)
-    planned = (_point(mib, plans[mib].groups[at]) for mib in sorted(budgets) if mib in plans)
-    return (none, *planned)
+    return (none, *(_point(pool, mib) for mib in sorted(budgets)))
 
 
-def _point(budget_mib: int, group: Group) -> CurvePoint:
+def _point(pool: Pool, budget_mib: int) -> CurvePoint:
+    slots = pool.slots_at(budget_mib * MIB)
     return CurvePoint(
         budget_mib=budget_mib,
-        slots=group.slots,
-        slots_percent=group.slots_percent,
-        largest_batch_tokens=group.largest_batch_tokens,
+        slots=slots,
+        slots_percent=Decimal(100) * slots / pool.experts,
+        largest_batch_tokens=pool.largest_batch_tokens(slots),
     )

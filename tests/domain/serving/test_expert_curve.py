@@ -1,5 +1,6 @@
 """The curve of a cache's budget: every point is a plan, and every step shows."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -98,6 +99,21 @@ def test_a_mark_beyond_any_budget_has_no_point() -> None:
     curve = budget_curve(MADE["beyond"])
     assert curve.floor_mib > curve.groups[0].points[-1].budget_mib == 2**31 - 1
     assert {point.slots for point in curve.groups[0].points} == {0}
+
+
+def test_each_layer_is_summed_once_however_many_points_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    summed: list[int] = []
+    whole = Experts.bytes_of
+
+    def counted(self: Experts, layers: Iterable[int]) -> int:
+        found = tuple(layers)
+        summed.append(len(found))
+        return whole(self, found)
+
+    monkeypatch.setattr(Experts, "bytes_of", counted)
+    curve = budget_curve(experts(*([2**20, 3 * 2**20] * 2_048)))
+    assert [len(group.layers) for group in curve.groups] == [2_048, 2_048]
+    assert sorted(summed) == [2_048, 2_048, 4_096]
 
 
 def test_no_layer_in_host_memory_and_too_many_groups_are_refused() -> None:
