@@ -24,7 +24,8 @@ class Field:
     """One field: the name in the link, the label with its unit, and a hint that says what is right.
 
     With `choices`, pairs of value and label, the first is the default; `rows` makes it a text of several
-    lines; `is_switch` a box to tick; `is_number` brings up a keyboard of digits.
+    lines; `is_switch` a box to tick; `is_number` brings up a keyboard of digits. `suggested` are texts that
+    the browser offers, of which none has to be taken.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Field:
     rows: int = 0
     is_switch: bool = False
     is_number: bool = False
+    suggested: tuple[str, ...] = ()
 
     @property
     def initial(self) -> str:
