@@ -72,7 +72,7 @@ _SITES: Final = "Any site that a person opens who can reach this address may use
 MEANS: Final[Mapping[Kind | None, str]] = {
     "closed": (
         "No page of another site gets anything here through a browser. Programs that are no browser, as curl,"
-        " an SDK or a gateway, ask no leave: what holds those off is a key, and an address out of their reach."
+        " an SDK or a gateway, ask no leave: what holds those off is a key, and no way to reach it."
     ),
     "wildcard": (
         f"{_SITES} and read what it answers, with the GPU time that takes; a key that the page does not have"
