@@ -1,6 +1,7 @@
 """Where an issuer's keys are read from, and that nobody is let in while they cannot be read."""
 
 import asyncio
+import contextlib
 import logging
 import socket
 import threading
@@ -98,14 +99,15 @@ CHANGED: dict[str, dict[str, Any]] = {
     "a bad port": {"jwks_uri": "https://127.0.0.1:x/keys"},
     "a bad host": {"jwks_uri": "https://[::1/keys"},
     "a number": {"jwks_uri": 5},
-    "large": {"more": "x" * keys.LARGEST_DOCUMENT_BYTES},
 }
 """Metadata that must not be used, by what is changed in them."""
 
+LARGE = 2 * keys.LARGEST_DOCUMENT_BYTES
 INSTEAD: dict[str, tuple[int, Any]] = {
     "a list": (200, []),
     "no JSON": (200, b"<html>"),
     "deep": (200, b"[" * 100_000),
+    "large": (200, b'{"issuer": "http://HOST", "jwks_uri": "http://HOST/keys"}'.ljust(LARGE)),
     "moved": (302, {}),
     "broken": (500, {}),
     "forbidden": (403, {}),
@@ -115,9 +117,11 @@ INSTEAD: dict[str, tuple[int, Any]] = {
 
 def hostile(issuer: Issuer, why: str) -> tuple[int, Any]:
     """Return an answer that must not be used as metadata."""
-    if why in INSTEAD:
-        return INSTEAD[why]
     host = issuer.address.removeprefix("http://")
+    if why in INSTEAD:
+        status, document = INSTEAD[why]
+        named = document.replace(b"HOST", host.encode()) if isinstance(document, bytes) else document
+        return status, named
     changes = {
         key: text.replace("HOST", host) if isinstance(text, str) else text
         for key, text in CHANGED[why].items()
@@ -231,6 +235,31 @@ def test_an_issuer_that_keeps_silent_is_given_up(
     checks = IssuedTokens(issuer=issuer.address, jwks_url=f"{silent}/keys", resource=RESOURCE)
     assert verified(checks, token(issuer)) is None
     assert f"{silent}/keys did not answer: TimeoutError" in caplog.text
+
+
+@pytest.fixture
+def endless() -> Iterator[str]:
+    """The address of a server whose answer has no end, a set of keys with ever more spaces behind it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(65_536)
+                    connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n{}")
+                    while True:
+                        connection.sendall(b" " * 65_536)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    thread.join(30)
+
+
+def test_an_answer_without_an_end_is_read_up_to_the_bound(endless: str) -> None:
+    with pytest.raises(UnreadKeysError, match=f"/keys has more than {keys.LARGEST_DOCUMENT_BYTES} bytes"):
+        keys.read_document(f"{endless}/keys")
 
 
 def test_an_answer_that_never_ends_is_given_up_and_read_by_one_thread(
