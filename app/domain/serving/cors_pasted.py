@@ -33,6 +33,7 @@ _HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}):(.*)")
 _REQUEST: Final = re.compile(r"> ([A-Z]{1,20}) \S+ HTTP/\d(?:\.\d)?")
 _FROM: Final = re.compile(r"> origin: *(\S{1,300})", re.IGNORECASE)
 _CURL_SAYS: Final = re.compile(r"curl: \(\d{1,3}\) ")
+_MARKED: Final = re.compile(r"<(?: |$)")
 _CURL_TELLS: Final = re.compile(r"[*>](?: .*)?|[{}] \[\d+ bytes data\]")
 """Lines of `curl -v` that are no part of an answer."""
 _SPACES: Final = " \t"
@@ -242,8 +243,8 @@ def _answered(lines: Sequence[Line]) -> list[Line]:
 
 def _responses(lines: Sequence[Line]) -> list[Line]:
     """Return what is part of an answer, without the marks of `curl -v`."""
-    bare = [line for line in lines if not line[1].startswith("<")]
-    marked = [(number, text[1:].removeprefix(" ")) for number, text in lines if text.startswith("<")]
+    bare = [line for line in lines if not _MARKED.match(line[1])]
+    marked = [(number, text[2:]) for number, text in lines if _MARKED.match(text)]
     # With -D as well each line is there both ways.
     is_bare = any(_STATUS.fullmatch(text.rstrip()) for _, text in bare)
     chosen = bare if is_bare or not marked else sorted([*marked, *bare])

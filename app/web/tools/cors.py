@@ -49,7 +49,7 @@ FIELDS: Final = (
     ),
     Field(
         name="answers",
-        label="What the line wrote",
+        label="What curl wrote",
         about="All of it. The lines that begin with == say whose answer stands above them.",
         rows=12,
     ),

@@ -158,6 +158,7 @@ def test_what_no_terminal_takes_is_replaced() -> None:
         ({"plain": PLAIN + PLAIN}, "plain line 4", "a second answer"),
         ({"plain": "HTTP/1.1 000\n\n"}, "plain line 1", "from 100"),
         ({"plain": "HTTP/1.1 200 OK\nAccess-Control-Allow-Origin : *\n"}, "plain line 2", "name: value"),
+        ({"plain": "HTTP/1.1 200 OK\n<b>: x\n"}, "plain line 2", "name: value"),
         ({"plain": f"> OPTIONS / HTTP/1.1\n{PLAIN}"}, "plain line 1", "this answers OPTIONS"),
         ({"preflight": f"> GET / HTTP/2\n{PLAIN}"}, "preflight line 1", "this answers GET"),
         ({"plain": f"> GET / HTTP/2\n> Origin: {OTHER}\n{PLAIN}"}, "plain line 2", "as another origin"),
