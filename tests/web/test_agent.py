@@ -44,6 +44,20 @@ def test_no_tool_takes_figures_of_the_readers_own(site: str) -> None:
         assert not {"quote", "own", "measured"} & set(tool.input_schema["properties"])
 
 
+def test_the_rule_of_a_condition_is_told_once_for_words_and_once_for_numbers(site: str) -> None:
+    (tool, *_) = asked(site, lambda client: client.list_tools()).tools
+    told = {
+        name: each["description"]
+        for name, each in tool.input_schema["properties"].items()
+        if name.startswith("where.")
+    }
+    rules = {name: text for name, text in told.items() if not text.startswith("As ")}
+    assert list(rules) == ["where.provider", "where.gpu_count"]
+    assert {text for name, text in told.items() if name not in rules} == {f"As {name}." for name in rules}
+    assert told["where.region"] == "As where.provider."
+    assert told["where.usd_per_tbs_hour"] == "As where.gpu_count."
+
+
 # ---------------------------------------------------------------- the same as the addresses
 
 

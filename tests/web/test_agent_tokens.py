@@ -1,6 +1,7 @@
 """Who is let in at /mcp: tokens of a real issuer for this resource, now, with the right scope."""
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +16,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from mcp import Client
 from mcp.client.auth.utils import extract_resource_metadata_from_www_auth, extract_scope_from_www_auth
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp_types import CallToolResult
 from sqlalchemy import Engine
 
+from app.ingest import duties
 from app.ingest.duties import Operator
 from app.settings import Settings, SettingsError, load_settings
 from app.store.session import make_engine
@@ -243,6 +246,25 @@ def test_an_operator_decides_and_the_tools_that_write_say_that_they_do(
         again = called(guarded, token, name="decide_quarantine")
         assert again.is_error
         assert text_of(again) == "The held offers 1 were rejected before: It is a typo."
+
+
+def test_an_operator_starts_a_scrape_that_knows_no_token(
+    tmp_path: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+
+    def scrape(_engine: Engine, _settings: Settings, **asked: Any) -> tuple[()]:
+        seen.append((asked["providers"], get_access_token()))
+        return ()
+
+    monkeypatch.setattr(duties, "scrape", scrape)
+    with serving(tmp_path, issuer) as guarded:
+        token = issuer.token(aud=RESOURCE, scope=ADMIN)
+        result = called(guarded, token, name="start_scrape")
+        assert not result.is_error
+        assert result.structured_content["sentence"].startswith("nebius is being read")
+        assert token not in json.dumps(result.structured_content)
+    assert seen == [(["nebius"], None)]
 
 
 NOT_RIGHT: list[tuple[str, dict[str, Any], str]] = [

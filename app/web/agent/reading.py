@@ -19,7 +19,7 @@ from app.web.agent.sources import (
     with_sources,
     with_sources_then,
 )
-from app.web.agent.tool import WINDOW, Tool, argument, named, rows_schema
+from app.web.agent.tool import WINDOW, Tool, argument, named, rows_schema, told_once
 from app.web.api import offers_json
 from app.web.claims_page import claims_json
 from app.web.compare_page import compare_json
@@ -49,7 +49,7 @@ _READ: Final = "Each price: the page that its source_url names, read when its ob
 
 def _own(parameters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the parameters that a tool takes of an address's, and those of its rows."""
-    return [*(each for each in parameters if each["name"] not in _OURS), *WINDOW]
+    return [*told_once(each for each in parameters if each["name"] not in _OURS), *WINDOW]
 
 
 def _asked(call: Call, tool: Tool) -> tuple[Pairs, Window]:

@@ -15,7 +15,7 @@ from app.web.agent.asking import DEFAULT_ROWS, MAX_PAGE, MAX_ROWS, bounded
 from app.web.boards import NoBoardError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from app.web.agent.asking import Call
 
@@ -84,6 +84,17 @@ def argument(name: str, schema: Schema, *, about: str, required: bool = False) -
 def named(parameters: Sequence[Schema], names: Collection[str]) -> list[Schema]:
     """Return the parameters with these names."""
     return [each for each in parameters if each["name"] in names]
+
+
+def told_once(parameters: Iterable[Schema]) -> Iterator[Schema]:
+    """Yield parameters, a rule for conditions only where it comes first: a model reads them all each time."""
+    first: dict[str, str] = {}
+    for each in parameters:
+        name, rule = each["name"], each["description"].partition(": use ")[2]
+        if name.startswith("where.") and first.setdefault(rule, name) != name:
+            yield {**each, "description": f"As {first[rule]}."}
+        else:
+            yield each
 
 
 WINDOW: Final = (
