@@ -21,7 +21,6 @@ from app.domain.serving.benches import (
     guidellm_strategy,
     guidellm_told,
     llama_settings,
-    read_runs,
     reader_of,
     sglang_server,
     told_names,
@@ -37,14 +36,20 @@ if TYPE_CHECKING:
 _SERVING: Final = ("max_concurrency", "max_concurrent_requests", "failed", "median_ttft_ms", "median_itl_ms")
 
 
-def kept_results(data: bytes, name: str) -> str:
+def kept_results(data: bytes, name: str, *, most: int | None = None) -> str:
     """Return the results of a file with what is read of each alone, every one at its place.
 
-    Raises:
-        InputError: what `read_runs` raises.
+    It takes results that `read_runs` reads. Where it comes to more than `most` characters, which no link
+    holds, it ends somewhere beyond them.
     """
-    read_runs(data, name)
-    return "".join(_placed(read_values(data, name)))
+    parts: list[str] = []
+    length = 0
+    for part in _placed(read_values(data, name)):
+        parts.append(part)
+        length += len(part)
+        if most is not None and length > most:
+            break
+    return "".join(parts)
 
 
 def _placed(values: Sequence[Value]) -> Iterator[str]:
@@ -55,11 +60,17 @@ def _placed(values: Sequence[Value]) -> Iterator[str]:
             line = value.line
         elif at:
             yield " "
-        yield _json(_kept_value(value.found, value.place))
+        yield from _kept_value(value.found, value.place)
 
 
-def _kept_value(found: Any, place: str) -> Any:
-    return [_kept(one, place) for one in found] if isinstance(found, list) else _kept(found, place)
+def _kept_value(found: Any, place: str) -> Iterator[str]:
+    if not isinstance(found, list):
+        yield _json(_kept(found, place))
+        return
+    yield "["
+    for at, one in enumerate(found):
+        yield ("," if at else "") + _json(_kept(one, place))
+    yield "]"
 
 
 def _kept(document: Mapping[str, Any], place: str) -> dict[str, Any]:

@@ -58,12 +58,17 @@ def _median(values: Iterable[Decimal | None]) -> Decimal | None:
     return median(known) if known else None
 
 
-def configurations(runs: Sequence[Run]) -> list[Configuration]:
+def configurations(runs: Iterable[Run]) -> list[Configuration]:
     """Return the runs by configuration, in the order in which each first comes."""
+    return [_configuration(group) for group in grouped(runs)]
+
+
+def grouped(runs: Iterable[Run]) -> list[list[Run]]:
+    """Return the runs of each configuration, in the order in which each first comes."""
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
         groups.setdefault((run.tool, run.model, run.phase, run.settings), []).append(run)
-    return [_configuration(group) for group in groups.values()]
+    return list(groups.values())
 
 
 def _configuration(runs: Sequence[Run]) -> Configuration:

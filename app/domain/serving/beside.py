@@ -144,10 +144,15 @@ def placed_by_name(configuration: Configuration, on: On, *, llm: str, llms: Mapp
         if not value
     ]
     if lacking:
-        return Placed(found=Unknown(why=f"say what {' and '.join(lacking)} is, which the file does not tell"))
+        return Placed(found=Unknown(why=f"fill in {_listed(lacking)}, which the file does not tell"))
     if llm and named and llm != named:
         return Placed(found=Unknown(why=f"the file is of {named}, and {llm} is given; leave the model empty"))
     return placed(configuration, on, profile=llms[llm or named].profile, llm=llm or named)
+
+
+def _listed(names: list[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _sums(found: Beside, profile: LlmProfile) -> Iterator[tuple[str, str]]:

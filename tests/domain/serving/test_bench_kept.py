@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from app.domain.serving.bench_kept import kept_results
 from app.domain.serving.benches import read_runs
-from app.domain.serving.reading import InputError
 from tests.domain.serving import results
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -79,7 +78,10 @@ def test_whatever_else_a_file_holds(other: dict[str, Any]) -> None:
     same(results.as_bytes(results.sglang(server_info=other)))
 
 
-def test_what_cannot_be_read_is_refused() -> None:
-    for data in (b"", b"{}", b"[5]", b"nothing"):
-        with pytest.raises(InputError):
-            kept_results(data, "results")
+def test_no_more_is_cut_down_than_a_link_holds() -> None:
+    for data in (results.as_bytes(*[results.vllm()] * 50, lines=lines) for lines in (False, True)):
+        whole = kept_results(data, "results")
+        assert kept_results(data, "results", most=len(whole)) == whole
+        part = kept_results(data, "results", most=3000)
+        assert 3000 < len(part) < 3500
+        assert whole.startswith(part)

@@ -341,15 +341,15 @@ def test_the_sums_behind_a_bound() -> None:
             None,
             "",
             On(card="", weights=""),
-            "say what the model and the card and the format of the weights is",
+            "fill in the model, the card and the format of the weights, which",
         ),
         (
             "mine",
             "",
             On(card="h100-sxm", weights="bf16"),
-            "say what the model is, which the file does not tell",
+            "fill in the model, which the file does not tell",
         ),
-        ("qwen/qwen3-8b", "", On(card="h100-sxm", weights=""), "say what the format of the weights is"),
+        ("qwen/qwen3-8b", "", On(card="h100-sxm", weights=""), "fill in the format of the weights, which"),
         (
             *("Qwen/Qwen3-8B", "openai/gpt-oss-20b", On(card="h100-sxm", weights="bf16")),
             "the file is of Qwen/Qwen3-8B, and openai/gpt-oss-20b is given",
