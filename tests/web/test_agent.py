@@ -197,6 +197,13 @@ def test_what_an_agent_asks_is_answered_right_at_the_first_call(site: str) -> No
     assert found["about"]["flag_meanings"]["stale"].startswith("no good run has listed this offer")
 
 
+def test_numbers_with_commas_may_be_a_list(site: str) -> None:
+    text = result(site, "llm_cost", llm=LLM, batch="1,8", cards="2,4", limit=2)
+    assert result(site, "llm_cost", llm=LLM, batch=[1, 8], cards=[2, 4], limit=2)["rows"] == text["rows"]
+    assert [each["batch"] for each in text["rows"][0]["batches"]] == [1, 8]
+    assert "batch=1%2C8" in result(site, "llm_cost", llm=LLM, batch=["1", 8])["address"]
+
+
 def test_history_gives_each_stretch_once_the_latest_first(site: str) -> None:
     found = result(site, "price_history", gpu="h100-sxm", limit=100)
     lines = document(found["json_address"])["lines"]

@@ -97,6 +97,13 @@ def taken(pairs: Pairs, name: str) -> str:
     return values[0] if values else ""
 
 
+def listed(pairs: Pairs, name: str) -> None:
+    """Make one text with commas of all values of a name, for an address that takes numbers so."""
+    values = [value for key, value in pairs if key == name]
+    if len(values) > 1:
+        pairs[:] = [*(pair for pair in pairs if pair[0] != name), (name, ",".join(values))]
+
+
 def window(pairs: Pairs) -> Window:
     """Take `page` and `limit` out of pairs."""
     page, limit = taken(pairs, "page"), taken(pairs, "limit")

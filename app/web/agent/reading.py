@@ -11,7 +11,7 @@ from app.domain.metrics import METRICS
 from app.domain.names import fold, one_of
 from app.domain.query import OfferQuery, QueryError
 from app.web import words
-from app.web.agent.asking import Call, ask, pairs_of, taken, window
+from app.web.agent.asking import Call, ask, listed, pairs_of, taken, window
 from app.web.agent.sources import (
     SOURCE,
     meanings,
@@ -207,7 +207,12 @@ COMPARE_ACCELERATORS: Final = Tool(
         "On-demand prices unless pricing says otherwise; the first gpu is the baseline. about.counts and "
         "about.doubts say the outcome in sentences, the rows give a provider and terms each."
     ),
-    parameters=_own(COMPARE_PARAMETERS),
+    parameters=[
+        {**each, "description": "A variant, such as h100-sxm, and no family; 2 to 8 of them."}
+        if each["name"] == "gpu"
+        else each
+        for each in _own(COMPARE_PARAMETERS)
+    ],
     result=rows_schema(_compare_row()),
     run=compare_accelerators,
     is_read_only=True,
@@ -221,6 +226,8 @@ def llm_cost(call: Call) -> Document:
     """Return what a language model costs at best at each offer, the cheapest first."""
     call.access.require("llm_cost")
     pairs, shown = _asked(call, LLM_COST)
+    for name in ("batch", "cards"):
+        listed(pairs, name)
     known = call.site.state.shared.llms
     llm = one_of("llm", taken(pairs, "llm"), names=fold(known))
     path = f"/llms/{llm}"
