@@ -78,7 +78,7 @@ def beside(
     if configuration.per_pass is None:
         return found
     drafted = Unknown(
-        why=f"drafts gave up to {configuration.per_pass:.2f} tokens a pass, and this bound counts one"
+        why=f"drafts gave {configuration.per_pass:.2f} tokens a pass, and this bound counts one"
     )
     return replace(found, one_stream=drafted, batch_bound=drafted)
 

@@ -300,8 +300,8 @@ def test_drafts_leave_only_the_bound_of_any_batch() -> None:
     found = placed(one, on, profile=profile, llm="Qwen/Qwen3-8B")
     assert sentence(found.found) == (
         "Beside H100 SXM 80 GB: 0.6 % of that of any batch. Not known, of the bound of its batch: drafts "
-        "gave up to 2.41 tokens a pass, and this bound counts one; of the ceiling of one stream: drafts gave "
-        "up to 2.41 tokens a pass, and this bound counts one."
+        "gave 2.41 tokens a pass, and this bound counts one; of the ceiling of one stream: drafts gave 2.41 "
+        "tokens a pass, and this bound counts one."
     )
     assert [what for what, _ in found.sums] == ["Bound of any batch"]
     assert found.measured == "820|h100-sxm|fp8"
