@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from app.domain.serving.reading import MOST_ENTRIES, InputError
@@ -62,7 +62,8 @@ class Verdict:
     """The path of a batch, why it is not the fast one, and what else a reader should know.
 
     `path` is None when all of it has ended. `afresh` is the path of the running requests in a batch of their
-    own, as after it has drained. `ended` are the requests that are over.
+    own, as after it has drained. `ended` are the requests that are over. `or_paths` are those it may take
+    instead, by what the rules leave unsettled.
     """
 
     path: Path | None
@@ -70,6 +71,7 @@ class Verdict:
     requests: tuple[Sampling, ...]
     ended: tuple[Sampling, ...] = ()
     reasons: tuple[Reason, ...]
+    or_paths: tuple[Path, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -107,15 +109,17 @@ def judge(
         raise InputError(
             "requests", f"{count:,}", f"a batch needs at least one, and {MOST_ENTRIES:,} at most"
         )
-    requests = [
-        sampling_of(fields, server, endpoint=endpoint, name=_name(name, at, of=len(each)))
+    named = [
+        (_name(name, at, of=len(each)), fields)
         for name, each in parts
         for at, fields in enumerate(each, start=1)
     ]
     gone = _ended(ended, count=count)
-    running = Running().join(requests).left([one for at, one in enumerate(requests, 1) if at not in gone])
+    requests, running = _batch(named, server, endpoint=endpoint, gone=gone)
     path = running.path(deterministic=server.deterministic)
     afresh = Running().join(running.requests) if running.requests else running
+    others = [_batch(named, other, endpoint=endpoint, gone=gone)[1] for other in _otherwise(server, endpoint)]
+    paths = {running.path(deterministic=server.deterministic) for running in others} - {path, None}
     why = [reason for one in requests for reason in reasons_of(one) if _counts(reason, path)]
     return Verdict(
         path=path,
@@ -123,8 +127,36 @@ def judge(
         requests=running.requests,
         ended=tuple(one for at, one in enumerate(requests, 1) if at in gone),
         reasons=tuple(why),
+        or_paths=tuple(each for each in RULES.paths if each in paths),
         notes=tuple(_notes(server, bodies, endpoint=endpoint)),
     )
+
+
+def _batch(
+    named: Sequence[tuple[str, Mapping[str, Any]]],
+    server: Server,
+    *,
+    endpoint: Endpoint,
+    gone: frozenset[int],
+) -> tuple[list[Sampling], Running]:
+    """Return all requests of a batch, and what runs of it when some, counted from 1, have ended."""
+    requests = [sampling_of(fields, server, endpoint=endpoint, name=name) for name, fields in named]
+    left = [one for at, one in enumerate(requests, start=1) if at not in gone]
+    return requests, Running().join(requests).left(left)
+
+
+def _otherwise(server: Server, endpoint: Endpoint) -> list[Server]:
+    """Return servers on which an endpoint's unsettled fields come from the model's file, or not as preferred.
+
+    The file goes before preferred parameters, so what it fills is as if it had been preferred.
+    """
+    unsettled = RULES.endpoints[endpoint].unsettled
+    config = server.generation_config or {} if server.sampling_defaults == "model" else {}
+    preferred = server.preferred or {}
+    filled = {field: value for field, value in config.items() if field in unsettled}
+    without = {field: value for field, value in preferred.items() if field not in unsettled}
+    others = ({**preferred, **filled}, without, {**without, **filled})
+    return [replace(server, preferred=each) for each in others if each != preferred]
 
 
 def _counts(reason: Reason, path: Path | None) -> bool:

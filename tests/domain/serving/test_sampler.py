@@ -45,6 +45,23 @@ def test_responses_take_top_p_of_the_file_and_leave_the_rest_unsettled() -> None
     assert verdict({}, endpoint="responses", generation_config={"temperature": 0.6}).notes == ()
 
 
+def test_what_is_unsettled_is_tried_both_ways() -> None:
+    # Only the file's top_k of 20 could filter: nothing else is left of it.
+    found = verdict({"top_p": 1.0}, endpoint="responses", generation_config=QWEN3)
+    assert (found.path, found.or_paths) == ("gumbel", ("filtered",))
+    assert verdict({}, endpoint="responses", generation_config=QWEN3).or_paths == ()
+    stated = {"top_p": 1.0, "top_k": -1}
+    assert verdict(stated, endpoint="responses", generation_config=QWEN3).or_paths == ()
+    preferred = verdict({}, endpoint="responses", preferred={"top_k": 40})
+    assert (preferred.path, preferred.or_paths) == ("filtered", ("gumbel",))
+    off = {"top_k": -1}
+    both = verdict({}, endpoint="responses", preferred={"top_k": 40}, generation_config=off)
+    assert (both.path, both.or_paths) == ("filtered", ("gumbel",))
+    openai = {"generation_config": QWEN3, "sampling_defaults": "openai"}
+    assert verdict({}, endpoint="responses", **openai).or_paths == ()
+    assert verdict({"top_p": 1.0}, generation_config=QWEN3).or_paths == ()
+
+
 def test_openai_defaults_leave_the_file_unread() -> None:
     found = verdict(PLAIN, generation_config=QWEN3, sampling_defaults="openai")
     assert (found.path, found.is_fast) == ("gumbel", True)
