@@ -135,14 +135,15 @@ def claim() -> None:
 @saying
 def speedup(*, shape: str, **given: Any) -> None:
     """Work out from two of the four figures what the other two must be."""
-    from app.domain.serving.documents import speedup_document  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.arithmetic import speedup_arithmetic  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import speedup_document  # noqa: PLC0415 - same
     from app.domain.serving.speedup import implied  # noqa: PLC0415 - same
 
     found = implied(**given)
     if shape == "json":
         print_json(speedup_document(found))
     else:
-        click.echo(found.sentence)
+        click.echo("\n".join([found.sentence, *speedup_arithmetic(found)]))
 
 
 @claim.command()
@@ -162,14 +163,15 @@ def speedup(*, shape: str, **given: Any) -> None:
 @saying
 def figure(*, before: Decimal, after: Decimal, stated: Decimal, form: Any, shape: str) -> None:
     """Tell whether a stated figure follows from the two numbers beside it. Exit code 3: it does not."""
-    from app.domain.serving.documents import follows_document  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.arithmetic import follows_arithmetic  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import follows_document  # noqa: PLC0415 - same
     from app.domain.serving.speedup import follows  # noqa: PLC0415 - same
 
     found = follows(before, after, stated=stated, form=form)
     if shape == "json":
         print_json(follows_document(found))
     else:
-        click.echo(found.sentence)
+        click.echo("\n".join([found.sentence, *follows_arithmetic(found)]))
     if not found.agrees:
         raise SystemExit(REFUSED_EXIT)
 
@@ -195,10 +197,13 @@ def timings(
     """
     from app.domain.serving.documents import comparison_document  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.reading import read_text  # noqa: PLC0415 - same
-    from app.domain.serving.timings import compared  # noqa: PLC0415 - same
+    from app.domain.serving.timings import after_warm_up, compared  # noqa: PLC0415 - same
     from app.domain.serving.traps import Evidence  # noqa: PLC0415 - same
 
-    sets = [_values(files, unit=unit)[known["warm_up"] :] for files in (before, after)]
+    sets = [
+        after_warm_up(_values(files, unit=unit), name, warm_up=known["warm_up"])
+        for name, files in (("before", before), ("after", after))
+    ]
     log = known["log"]
     evidence = Evidence(
         sent=known["sent"],
@@ -215,27 +220,10 @@ def timings(
         raise SystemExit(REFUSED_EXIT)
 
 
-def _values(files: Sequence[Path], *, unit: str) -> list[Decimal]:
-    """Return the numbers of files, those of a benchmark's result being tokens a second."""
-    from app.domain.serving.benches import read_runs  # noqa: PLC0415 - keeps --help quick
-    from app.domain.serving.reading import InputError, read_numbers  # noqa: PLC0415 - same
+def _values(files: Sequence[Path], *, unit: Any) -> list[Decimal]:
+    from app.domain.serving.timings import read_timings  # noqa: PLC0415 - keeps --help quick
 
-    values: list[Decimal] = []
-    for path in files:
-        data = read_file(path)
-        if _is_result(data):
-            if unit != "tokens/s":
-                raise InputError("--unit", unit, f"{path.name} holds tokens/s")
-            values.extend(rate for run in read_runs(data, path.name) for rate in run.tokens_per_s)
-        else:
-            values.extend(read_numbers(data, path.name))
-    return values
-
-
-def _is_result(data: bytes) -> bool:
-    """Tell whether a file holds JSON objects rather than bare numbers."""
-    start = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n[")
-    return start.startswith(b"{")
+    return [value for path in files for value in read_timings(read_file(path), path.name, unit=unit)]
 
 
 def _comparison_text(found: Comparison) -> str:
@@ -244,7 +232,7 @@ def _comparison_text(found: Comparison) -> str:
         f"Median {found.change_percent:+.1f} %; the ranges share {found.overlap_percent:.0f} % of the whole."
     )
     table = text_table([("Set", False), *summary_heads(found.unit)], rows)
-    return "\n".join([table, moved, *trap_lines(found.traps), found.sentence])
+    return "\n".join([table, moved, *trap_lines(found.traps), *found.unchecked, found.sentence])
 
 
 @check.command(name="prefix-cache")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from app.domain.serving.arithmetic import comparison_arithmetic, follows_arithmetic, speedup_arithmetic
 from app.domain.serving.benches import READERS
 from app.domain.serving.cors import allow_headers
 from app.domain.serving.expert_cache import SOURCE, VERSION
 from app.domain.serving.expert_cache_cautions import cautions
 from app.domain.serving.expert_cache_measured import CONDITIONS, MEASURED
 from app.domain.serving.sampler_rules import RULES
+from app.domain.serving.traps import ADVICE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +32,11 @@ _SPEEDUP: Final = (
     *("saved_ms", "gain_percent", "old_step_ms", "new_step_ms"),
     *("old_tokens_per_s", "new_tokens_per_s", "streams"),
 )
-_FOLLOWS: Final = ("before", "after", "stated", "form", "computed", "least", "most", "agrees")
+_BACK: Final = ("stated_least", "stated_most", "after_if_stated", "before_if_stated", "sentence")
+_FOLLOWS: Final = ("before", "after", "stated", "form", "computed", "least", "most", "agrees", *_BACK)
+_COMPARISON: Final = (
+    *("change_percent", "speedup_percent", "overlap_percent", "moved", "widest_half", "outcome", "sentence"),
+)
 _TIMED: Final = ("batch", "is_synchronized", "old_us", "new_us", "saved_us")
 _SUMMARY: Final = ("count", "median", "low_quartile", "high_quartile", "spread_percent")
 _GROUP: Final = ("expert_bytes", "experts", "slots", "slots_percent", "largest_batch_tokens", "floor_bytes")
@@ -85,22 +91,28 @@ def _way_back(way: Remedy) -> dict[str, Any]:
 
 def speedup_document(found: Speedup) -> dict[str, Any]:
     """Return a claimed speed-up with all that follows from it."""
-    return _named(found, _SPEEDUP)
+    return {
+        **_named(found, (*_SPEEDUP, "given", "sentence")),
+        "arithmetic": list(speedup_arithmetic(found)),
+        "elsewhere": [_named(one, ("old_step_ms", "gain_percent", "saved_ms")) for one in found.elsewhere],
+    }
 
 
 def follows_document(found: Follows) -> dict[str, Any]:
     """Return whether a stated figure follows from two others."""
-    return _named(found, _FOLLOWS)
+    return {**_named(found, _FOLLOWS), "arithmetic": list(follows_arithmetic(found))}
 
 
 def comparison_document(found: Comparison) -> dict[str, Any]:
     """Return two sets of timings side by side and what they say."""
     return {
         "unit": found.unit,
-        "before": summary_document(found.before),
-        "after": summary_document(found.after),
-        **_named(found, ("change_percent", "overlap_percent", "outcome", "sentence")),
+        "before": {**summary_document(found.before), "values": list(found.before.values)},
+        "after": {**summary_document(found.after), "values": list(found.after.values)},
+        **_named(found, _COMPARISON),
+        "arithmetic": list(comparison_arithmetic(found)),
         "refusals": traps_document(found.traps),
+        "unchecked": list(found.unchecked),
     }
 
 
@@ -114,8 +126,8 @@ def summary_document(summary: Summary) -> dict[str, Any]:
 
 
 def traps_document(traps: Sequence[Trap]) -> list[dict[str, str]]:
-    """Return the traps that were sprung."""
-    return [{"code": trap.code, "sentence": trap.sentence} for trap in traps]
+    """Return the traps that were sprung, each with what to do about it."""
+    return [{"code": trap.code, "sentence": trap.sentence, "advice": ADVICE[trap.code]} for trap in traps]
 
 
 def routing_document(token: FirstToken, costs: Sequence[RoutingCost]) -> dict[str, Any]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from app.domain.serving.reading import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Form = Literal["percent", "times", "difference", "share"]
 
@@ -15,17 +18,22 @@ _PERCENT: Final = 100
 _LEAST: Final = Decimal("1e-9")
 _MOST: Final = Decimal("1e12")
 _STATED: Final = 2
+_ELSEWHERE_MS: Final = tuple(map(Decimal, ("1", "5", "20", "50", "100")))
 
 UNITS: Final[dict[Form, str]] = {"percent": " %", "times": " times", "difference": "", "share": " %"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speedup:
-    """A step before and after a change, in milliseconds; each step gives each of `streams` one token."""
+    """A step before and after a change, in milliseconds; each step gives each of `streams` one token.
+
+    `given` names the two figures that the others were worked out from.
+    """
 
     old_step_ms: Decimal
     new_step_ms: Decimal
     streams: int = 1
+    given: tuple[str, ...] = ("old_step_ms", "new_step_ms")
 
     @property
     def saved_ms(self) -> Decimal:
@@ -58,6 +66,33 @@ class Speedup:
             f"and a {short(self.new_step_ms)} ms step after, about {about(self.new_tokens_per_s)}."
         )
 
+    @property
+    def elsewhere(self) -> tuple[Elsewhere, ...]:
+        """What the same saving and the same gain would be on steps of other lengths."""
+        return tuple(_elsewhere(self, step_ms) for step_ms in _ELSEWHERE_MS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """The reverse of a claim on a step of another length, in milliseconds.
+
+    `gain_percent` is what the same saving gains there, None where the step is no longer than the saving;
+    `saved_ms` is what the same gain would have to save there.
+    """
+
+    old_step_ms: Decimal
+    gain_percent: Decimal | None
+    saved_ms: Decimal
+
+
+def _elsewhere(claim: Speedup, step_ms: Decimal) -> Elsewhere:
+    left = step_ms - claim.saved_ms
+    return Elsewhere(
+        old_step_ms=step_ms,
+        gain_percent=(step_ms / left - 1) * _PERCENT if left > 0 else None,
+        saved_ms=step_ms * (1 - claim.new_step_ms / claim.old_step_ms),
+    )
+
 
 def short(number: Decimal) -> str:
     """Return a number to three significant digits, or all before its point: 0.25433 is 0.254."""
@@ -67,6 +102,11 @@ def short(number: Decimal) -> str:
 def about(number: Decimal) -> str:
     """Return a number to two significant digits, with commas: 3931.8 is 3,900."""
     return _rounded(number, 2, whole=True)
+
+
+def precise(number: Decimal) -> str:
+    """Return a number to five significant digits, for one that is reckoned on with: 0.25433."""
+    return _rounded(number, 5)
 
 
 def _rounded(number: Decimal, digits: int, *, whole: bool = False) -> str:
@@ -100,19 +140,25 @@ def implied(
         "old_step_ms": old_step_ms,
         "new_step_ms": new_step_ms,
     }
-    names = [name for name, value in given.items() if value is not None]
-    if len(names) != _STATED:
-        raise InputError("claim", ", ".join(names) or "nothing", f"give two of {', '.join(given)}")
-    for name in names:
-        _within(name, given[name])
+    names = tuple(name for name, value in given.items() if value is not None)
+    _check_given(given, names)
     if streams < 1 or streams > _MOST:
         raise InputError("streams", str(streams), "give a whole number of 1 or more")
     old, new = _steps(saved_ms, gain_percent, old=old_step_ms, new=new_step_ms)
     if min(old, new) < _LEAST or max(old, new) > _MOST:
-        raise InputError(
-            "claim", " and ".join(names), "no step can be so: it would take no time, or too much"
-        )
-    return Speedup(old_step_ms=old, new_step_ms=new, streams=streams)
+        expected = f"beside {names[1]} of {given[names[1]]:f} it makes a step that takes no time, or too much"
+        raise InputError(names[0], f"{given[names[0]]:f}", expected)
+    return Speedup(old_step_ms=old, new_step_ms=new, streams=streams, given=names)
+
+
+def _check_given(given: Mapping[str, Decimal | None], names: tuple[str, ...]) -> None:
+    """Refuse what is not two figures by the first that is missing or too many, then one out of range."""
+    if len(names) != _STATED:
+        wrong = next(name for name in given if name not in names) if len(names) < _STATED else names[_STATED]
+        said = "empty" if len(names) < _STATED else f"{given[wrong]}"
+        raise InputError(wrong, said, "give two of the four: time saved, gain, step before, step after")
+    for name in names:
+        _within(name, given[name])
 
 
 def _within(name: str, value: Decimal | None) -> None:
@@ -156,22 +202,46 @@ class Follows:
     @property
     def agrees(self) -> bool:
         """Whether any rounding of the three fits."""
-        half = _half_step(self.stated)
-        return self.least <= self.stated + half and self.stated - half <= self.most
+        return self.least <= self.stated_most and self.stated_least <= self.most
+
+    @property
+    def stated_least(self) -> Decimal:
+        """The least that the stated figure may be rounded from."""
+        return self.stated - half_step(self.stated)
+
+    @property
+    def stated_most(self) -> Decimal:
+        """The most that the stated figure may be rounded from."""
+        return self.stated + half_step(self.stated)
+
+    @property
+    def after_if_stated(self) -> Decimal | None:
+        """What the number after would be, were the stated figure right; None if not above 0."""
+        after = _reversed_after(self.before, self.stated, form=self.form)
+        return after if after > 0 else None
+
+    @property
+    def before_if_stated(self) -> Decimal | None:
+        """What the number before would be, were the stated figure right; None if not above 0."""
+        factor = _reversed_after(Decimal(1), self.stated, form=self.form)
+        if self.form == "difference":
+            before = self.after - self.stated
+        else:
+            before = self.after / factor if factor > 0 else Decimal(0)
+        return before if before > 0 else None
 
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        unit = UNITS[self.form]
-        what = {
-            "percent": f"{self.after} over {self.before} is {self.computed:+.1f}{unit}",
-            "times": f"{self.after} over {self.before} is {self.computed:.2f}{unit}",
-            "difference": f"{self.after} less {self.before} is {self.computed}",
-            "share": f"{self.after} of {self.before} is {self.computed:.1f}{unit}",
-        }[self.form]
+        unit, before, after = UNITS[self.form], f"{self.before:f}", f"{self.after:f}"
+        sign = "+" if self.form == "percent" and self.computed > 0 else ""
+        link = {"percent": "over", "times": "over", "difference": "less", "share": "of"}[self.form]
         verdict = "follows from them" if self.agrees else "does not follow from them: inconsistent"
-        bounds = f"{self.least:.3f} to {self.most:.3f} as rounded"
-        return f"{what} ({bounds}); the stated {self.stated}{unit} {verdict}."
+        bounds = f"{precise(self.least)} to {precise(self.most)} as rounded"
+        return (
+            f"{after} {link} {before} is {sign}{short(self.computed)}{unit} ({bounds}); "
+            f"the stated {self.stated:f}{unit} {verdict}."
+        )
 
 
 def follows(before: Decimal, after: Decimal, *, stated: Decimal, form: Form) -> Follows:
@@ -181,11 +251,11 @@ def follows(before: Decimal, after: Decimal, *, stated: Decimal, form: Form) -> 
         InputError: a number is not positive, too large, or so coarse that it may be zero.
     """
     for name, value in (("before", before), ("after", after)):
-        if not value.is_finite() or not _LEAST <= value <= _MOST or value <= _half_step(value):
+        if not value.is_finite() or not _LEAST <= value <= _MOST or value <= half_step(value):
             raise InputError(name, str(value), f"give a number above 0 and up to {_MOST:g}")
     if not stated.is_finite() or abs(stated) > _MOST:
         raise InputError("stated", str(stated), f"give a number up to {_MOST:g}")
-    wide, deep = _half_step(before), _half_step(after)
+    wide, deep = half_step(before), half_step(after)
     return Follows(
         before=before,
         after=after,
@@ -209,7 +279,20 @@ def _worked(before: Decimal, after: Decimal, *, form: Form) -> Decimal:
             return after / before * _PERCENT
 
 
-def _half_step(number: Decimal) -> Decimal:
+def _reversed_after(before: Decimal, stated: Decimal, *, form: Form) -> Decimal:
+    """Return the number after that gives just the stated figure."""
+    match form:
+        case "percent":
+            return before * (1 + stated / _PERCENT)
+        case "times":
+            return before * stated
+        case "difference":
+            return before + stated
+        case "share":
+            return before * stated / _PERCENT
+
+
+def half_step(number: Decimal) -> Decimal:
     """Return half of a number's last printed digit."""
     exponent = number.as_tuple().exponent
     return Decimal(1).scaleb(min(exponent, 0)) / 2 if isinstance(exponent, int) else Decimal(0)

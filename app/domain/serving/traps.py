@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -35,15 +36,35 @@ _WARM_UP_RANGES: Final = 3
 _LEAST_FOR_WARM_UP: Final = 3
 _LONGEST_LINE: Final = 2000
 _SHOWN_LINE: Final = 200
+_NOTHING_TOLD: Final = "(no line tells how many requests ran, or what became of a flag)"
 
 # vLLM: "Running: 32 reqs, Waiting: 21 reqs"; SGLang: "#running-req: 32, ... #queue-req: 21".
 _RUNNING: Final = re.compile(r"(?:Running:|#running-req:)\s*(\d{1,9})")
 _WAITING: Final = re.compile(r"(?:Waiting:|#queue-req:)\s*(\d{1,9})")
 _WORD: Final = re.compile(r"[a-z0-9]+", re.IGNORECASE)
+# No part of an option's name: engines list theirs at start, as --disable-radix-cache and hf_overrides.
 _IGNORED: Final = re.compile(
-    r"ignor|fall(?:s|ing)?[ -]?back|fallback|not supported|unsupported|no effect|overrid|disabl",
+    r"(?<!--)(?<!_)(?:ignor|f(?:a|e)ll(?:s|ing)?[ -]?back|not supported|unsupported|no effect|overrid|disabl)"
+    r"[a-z]{0,6}(?![a-z_=]|-[a-z])",
     re.IGNORECASE,
 )
+_SECRET: Final = re.compile(
+    r"((?:api[-_ ]?key|secret|passw(?:or)?d|authorization|credentials?|(?:hf|access|auth|bearer)[-_]?token)"
+    r"['\"]*\s*[=:]\s*(?:bearer\s+)?|bearer\s+)"
+    r"(?:\[[^\]]*\]|\([^)]*\)|\"[^\"]*\"|'[^']*'|['\"\[(]*[^\s'\",;)\]}]+)"
+    r"|\b(?:sk|hf|ghp|gho|xox[a-z])[-_][a-z0-9_-]{8,}",
+    re.IGNORECASE,
+)
+
+ADVICE: Final[dict[Code, str]] = {
+    "foreign_load": "Stop what else uses the server, or measure at another time, and time both sets again.",
+    "warm_up_included": "Leave out the first values of each set, which pay for compiling and filling caches.",
+    "too_few_repetitions": f"Repeat each set until it has {LEAST_REPETITIONS} values or more.",
+    "spread_too_wide": "Find what varies from run to run, or repeat more; only large changes will show.",
+    "identical_under_every_condition": "Check that the timer reads what you change: time it in another way.",
+    "flag_ignored": "Compare with a setting that the log says took effect; so far both sets ran without it.",
+}
+"""What to do about each trap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,34 +146,85 @@ def in_evidence(evidence: Evidence) -> Iterator[Trap]:
             code="foreign_load",
             sentence=f"The log shows {seen} requests at once where the measurement sent {evidence.sent}.",
         )
-    for flag in evidence.flags:
-        line = ignoring_line(evidence.log, flag)
-        if line is not None:
-            yield Trap(
-                code="flag_ignored",
-                sentence=f"{shown(flag)} had no effect, says the log: {shown(line, most=_SHOWN_LINE)}",
-            )
+    for flag, line in ignoring_lines(evidence.log, evidence.flags).items():
+        yield Trap(
+            code="flag_ignored",
+            sentence=f"{shown(flag)} had no effect, says the log: {shown(line, most=_SHOWN_LINE)}",
+        )
+
+
+def unchecked(evidence: Evidence) -> Iterator[str]:
+    """Yield a sentence for each trap that nothing is known to tell by."""
+    seen = most_requests(evidence.log)
+    if not evidence.log.strip():
+        yield "Without the server's log nobody can tell whether other requests ran, or a flag had no effect."
+    elif seen is None:
+        yield "No line of the log tells how many requests ran, so load from elsewhere was not looked for."
+    elif evidence.sent is None:
+        yield f"The log shows up to {seen} requests at once; say how many were kept in flight to judge that."
+    if evidence.log.strip() and not evidence.flags:
+        yield "No flag is named, so the log was not searched for one that had no effect."
+
+
+def lines_that_matter(log: str, flags: Sequence[str]) -> str:
+    """Return what `in_evidence` and `unchecked` read of a log, of which they find the same.
+
+    The most requests at once are written as vLLM does, without the rest of their line; then comes the line
+    that says a flag had no effect, for each flag, with what looks like a key or a password left out.
+    """
+    busiest = _busiest(log)
+    load = [] if busiest is None else [f"Running: {busiest[0]} reqs, Waiting: {busiest[1]} reqs"]
+    lines = dict.fromkeys([*load, *_ignoring(log, flags).values()])
+    return "\n".join(lines) or (_NOTHING_TOLD if log.strip() else "")
 
 
 def most_requests(log: str) -> int | None:
     """Return the most requests, running and waiting, that one line of a server's log tells of."""
-    seen = None
-    for line in log.splitlines():
-        running = _RUNNING.search(line[:_LONGEST_LINE])
+    busiest = _busiest(log)
+    return None if busiest is None else sum(busiest)
+
+
+def _busiest(log: str) -> tuple[int, int] | None:
+    found: tuple[int, int] | None = None
+    for line in _lines(log):
+        running = _RUNNING.search(line)
         if running:
-            waiting = _WAITING.search(line[:_LONGEST_LINE])
-            seen = max(seen or 0, int(running[1]) + (int(waiting[1]) if waiting else 0))
-    return seen
+            waiting = _WAITING.search(line)
+            told = (int(running[1]), int(waiting[1]) if waiting else 0)
+            found = told if found is None or sum(told) > sum(found) else found
+    return found
 
 
-def ignoring_line(log: str, flag: str) -> str | None:
-    """Return the first line that names a flag and says it fell back or was ignored.
+def ignoring_lines(log: str, flags: Sequence[str]) -> dict[str, str]:
+    """Return for each flag the first line that names it and says it fell back or was ignored.
 
-    Quotes, dashes and underscores do not matter: engines log a flag as an option, a field or a text.
+    Quotes, dashes and underscores do not matter: engines log a flag as an option, a field or a text. What
+    looks like a key or a password in the line is left out of it. A flag of which no line tells is not there.
     """
-    words = _WORD.findall(flag)
-    if not words:
-        return None
-    named = re.compile(r"[^a-z0-9]+".join(words), re.IGNORECASE)
-    lines = (line[:_LONGEST_LINE] for line in log.splitlines())
-    return next((line.strip() for line in lines if named.search(line) and _IGNORED.search(line)), None)
+    found = _ignoring(log, flags)
+    return {flag: found[flag] for flag in flags if flag in found}
+
+
+def _ignoring(log: str, flags: Sequence[str]) -> dict[str, str]:
+    """Return the same in the order of the lines, so that each is found again as the first of its flag."""
+    words = {flag: _WORD.findall(flag) for flag in flags}
+    left = {flag: _named(each) for flag, each in words.items() if each}
+    found: dict[str, str] = {}
+    for line in _lines(log):
+        if not left:
+            break
+        if _IGNORED.search(line) and any(named.search(line) for named in left.values()):
+            told = _SECRET.sub(r"\1...", line)[:_LONGEST_LINE].strip()
+            if _IGNORED.search(told):
+                found |= {flag: told for flag, named in left.items() if named.search(told)}
+                left = {flag: named for flag, named in left.items() if flag not in found}
+    return found
+
+
+def _named(words: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(r"(?<![a-z0-9])" + r"[^a-z0-9]+".join(words) + r"(?![a-z0-9])", re.IGNORECASE)
+
+
+def _lines(log: str) -> Iterator[str]:
+    """Yield the start of each line that holds more than its end, without a copy of them all."""
+    return (line[:_LONGEST_LINE] for line in io.StringIO(log, newline=None) if line != "\n")

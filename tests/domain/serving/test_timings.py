@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.serving.reading import InputError
 from app.domain.serving.timings import Comparison, Outcome, Unit, compared, summarised
-from app.domain.serving.traps import Evidence, ignoring_line, most_requests
+from app.domain.serving.traps import Evidence, ignoring_lines, most_requests
 
 STEADY = "100 101 99 100"
 
@@ -113,9 +113,10 @@ def test_a_flag_that_fell_back_is_found_however_it_is_spelled() -> None:
     found = sets(STEADY, "150 151 152 150", log=VLLM_LOG, flags=("--mamba-cache-mode", "--max-num-seqs"))
     assert (found.outcome, codes(found)) == ("refused", ["flag_ignored"])
     assert "falling back to 'align'" in found.traps[0].sentence
-    assert ignoring_line('"gdn_prefill_backend": FlashInfer ignored', "gdn-prefill-backend") is not None
-    assert ignoring_line("mamba_cache_mode=all is in effect", "--mamba-cache-mode") is None
-    assert ignoring_line("something ignored", "--") is None
+    told = '"gdn_prefill_backend": FlashInfer ignored'
+    assert ignoring_lines(told, ["gdn-prefill-backend"]) == {"gdn-prefill-backend": told}
+    assert ignoring_lines("mamba_cache_mode=all is in effect", ["--mamba-cache-mode"]) == {}
+    assert ignoring_lines("something ignored", ["--"]) == {}
 
 
 @pytest.mark.parametrize("values", ["", "0 1 2 3", "-1 1 2 3"])
