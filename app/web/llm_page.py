@@ -26,6 +26,7 @@ from app.web.own_figures import figures_of
 from app.web.pages import MAX_ID_DIGITS, find_board, wants_part
 from app.web.render import environment, title
 from app.web.state import joined, link, query_text, read_pairs
+from app.web.tools.moe_cache import link_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +81,7 @@ class LlmPage:
     duels: tuple[DuelLine, ...]
     measured: tuple[MeasuredLine, ...]
     figures: dict[str, str]
+    expert_cache_href: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +210,7 @@ def llm_page(found: Found) -> LlmPage:
             name: cost_link(f"/figures{subject.path}/{name}.json", query, page=1)
             for name in llm_charts.FIGURES
         },
+        expert_cache_href=link_to(subject.id, subject.profile) if subject.id else "",
         api_caution=f"{SOURCE}, {found.api.as_of}: {CAUTION}" if found.api else "",
     )
 

@@ -168,6 +168,11 @@ _TOOLS: Final = [
     )
     for each in registry.TOOLS
 ]
+_TOOL_FIGURES: Final = [
+    (path.removeprefix("/"), registry.figure_of_tool(tool), about, parameters)
+    for tool, (path, _, _, about, parameters) in zip(registry.TOOLS, _TOOLS, strict=True)
+    if tool.figure
+]
 _OFFER: Final = [_in_path("offer_id", "The number of an offer, as exports give it."), *PARAMETERS]
 
 for _path, _as_json, _as_csv, _about, _parameters in (
@@ -308,6 +313,7 @@ for _path, _figure, _about, _parameters in (
     ),
     ("scatter", chart_pages.scatter_figure, "Both ratios of each offer", PARAMETERS),
     ("bars", chart_pages.bars_figure, "A figure by provider and card", PARAMETERS),
+    *_TOOL_FIGURES,
 ):
     _twin(
         f"/figures/{_path}.json",

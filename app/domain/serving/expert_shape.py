@@ -253,7 +253,12 @@ def _made(
 
 
 def _notes(profile: LlmProfile, layout: _Layout, last: tuple[int, ...]) -> tuple[str, ...]:
-    """Say what becomes of the layers that predict further tokens."""
+    has_further = any(part.name == "MTP layers" for part in profile.parts)
+    return further_notes(last, is_left_out=layout.mtp == "left out" and has_further)
+
+
+def further_notes(last: tuple[int, ...], *, is_left_out: bool) -> tuple[str, ...]:
+    """Say what becomes of the layers that predict further tokens: those of the file, or left out of it."""
     if last:
         named = f"layer {last[0]}" if len(last) == 1 else f"layers {last[0]} to {last[-1]}"
         said = (
@@ -261,7 +266,7 @@ def _notes(profile: LlmProfile, layout: _Layout, last: tuple[int, ...]) -> tuple
             " (--no-mtp) a mix may give other layers more bits."
         )
         return (said,)
-    if layout.mtp == "left out" and any(part.name == "MTP layers" for part in profile.parts):
+    if is_left_out:
         return (
             "llama.cpp's converter leaves out the layers that predict further tokens, as does this plan.",
         )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from app.domain.llms.facts import Llm
     from app.web.answers import Answer
+    from app.web.charts import Figure
     from app.web.tools.fields import Field, Typed
 
     Llms = Mapping[str, Llm]
@@ -57,7 +58,7 @@ class Tool:
     `find` returns what the check finds, None where nothing was typed that it could check, and raises
     QueryError with the name of a field. Its template is `tools/<name>.html`. `kept` returns the texts that a
     link holds, of which the check finds the same. `command` is the line that does the same in a terminal.
-    `document`, `columns` and `rows` make the twins.
+    `document`, `columns` and `rows` make the twins, and `figure` draws what is found, where there is a chart.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Tool:
     examples: tuple[Example, ...] = ()
     kept: Callable[[Typed], Mapping[str, str]] = _as_typed
     is_pasted: bool = False
+    figure: Callable[[Any], Figure] | None = None
 
     @property
     def path(self) -> str:
@@ -102,7 +104,7 @@ class ToolPage:
     """What a tool's template shows.
 
     `found` is None where nothing was checked; `error` says what is wrong with the field `wrong`; without a
-    `link` what was pasted is too long for one.
+    `link` what was pasted is too long for one. `figure_href` is empty where there is no chart of it.
     """
 
     tool: Tool
@@ -110,6 +112,7 @@ class ToolPage:
     link: str
     csv_href: str
     json_href: str
+    figure_href: str = ""
     found: Any = None
     error: QueryError | None = None
 
@@ -147,6 +150,14 @@ def twin(request: Request, tool: Tool, *, kind: str) -> Response:
         json_of({"tool": tool.name, "takes": described, "given": given, "found": document}),
         text=text,
     )
+
+
+def figure(request: Request, tool: Tool) -> Response:
+    """Answer what the check finds as a figure for plotly, an empty one where it finds nothing."""
+    text = query_text(request)
+    found = tool.find(read_typed(tool.fields, read_pairs(text)), request.app.state.shared.llms)
+    drawn = {"data": [], "layout": {}} if found is None or tool.figure is None else tool.figure(found)
+    return _respond(request, json_of(drawn), text=text)
 
 
 def _asked(request: Request, tool: Tool) -> Response:
@@ -190,6 +201,7 @@ def _page(request: Request, tool: Tool, *, checked: _Checked, text: str, is_link
         link=tool.link(pairs) if is_link else "",
         csv_href=tool.link(pairs, ending=".csv"),
         json_href=tool.link(pairs, ending=".json"),
+        figure_href=_figure_href(tool, pairs) if is_link and checked.found is not None else "",
         found=checked.found,
         error=checked.error,
     )
@@ -197,6 +209,10 @@ def _page(request: Request, tool: Tool, *, checked: _Checked, text: str, is_link
     if checked.error:
         response.status_code = _WRONG
     return response
+
+
+def _figure_href(tool: Tool, pairs: Sequence[tuple[str, str]]) -> str:
+    return f"/figures{tool.link(pairs, ending='.json')}" if tool.figure else ""
 
 
 def _respond(request: Request, answer: Answer, *, text: str) -> Response:
