@@ -16,17 +16,17 @@ from app.commands.checking_shared import (
     summary_heads,
     trap_lines,
 )
-from app.commands.shared import REFUSED_EXIT, now, text_table
+from app.commands.shared import REFUSED_EXIT, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from app.domain.serving.benchmarked import Configuration
-    from app.domain.serving.traps import Trap
+    from app.domain.serving.beside import Bench, Placed
     from app.settings import Settings
 
-_NEEDED: Final = ("--llm", "--card", "--weights")
+_NEEDED: Final = ("card", "weights")
 
 
 @click.group()
@@ -61,61 +61,73 @@ def read(
 ) -> None:
     """Read results of vLLM's and SGLang's serving benchmarks, llama-bench and GuideLLM, and check them.
 
-    Files with the same settings repeat one configuration. With --llm, --card and --weights each stands beside
-    the bounds of its model. Exit code 3: a trap forbids a finding.
+    Files with the same settings repeat one configuration. With --card and --weights each stands beside the
+    bounds of the model that its file names, or of --llm. Exit code 3: a trap forbids a finding.
     """
     from app.domain.serving.benches import read_runs  # noqa: PLC0415 - keeps --help quick
-    from app.domain.serving.benchmarked import configurations, traps_of_all  # noqa: PLC0415 - same
-    from app.domain.serving.documents import configuration_document, traps_document  # noqa: PLC0415 - same
+    from app.domain.serving.benchmarked import configurations, evidence_of, traps_of_all  # noqa: PLC0415 - same
+    from app.domain.serving.beside import Bench  # noqa: PLC0415 - same
+    from app.domain.serving.documents import bench_document  # noqa: PLC0415 - same
     from app.domain.serving.reading import read_text  # noqa: PLC0415 - same
-    from app.domain.serving.traps import Evidence  # noqa: PLC0415 - same
+    from app.domain.serving.traps import unchecked  # noqa: PLC0415 - same
 
-    found = configurations([run for path in files for run in read_runs(read_file(path), path.name)])
-    evidence = Evidence(sent=sent, log=read_text(read_file(log), log.name) if log else "", flags=flags)
-    traps, bounds = traps_of_all(found, evidence), _bounds(settings, found, ran=ran)
+    each = configurations([run for path in files for run in read_runs(read_file(path), path.name)])
+    logged = read_text(read_file(log), log.name) if log else ""
+    evidence = evidence_of(each, sent=sent, log=logged, flags=flags)
+    found = Bench(
+        configurations=tuple(each),
+        placed=tuple(_places(settings, each, ran=ran)),
+        traps=tuple(traps_of_all(each, evidence)),
+        unchecked=tuple(unchecked(evidence)),
+    )
     if shape == "json":
-        each = [
-            {**configuration_document(one), "bound": bound} for one, bound in zip(found, bounds, strict=True)
-        ]
-        print_json({"configurations": each, "refusals": traps_document(traps)})
+        print_json(bench_document(found))
     else:
-        click.echo(_configurations_text(found, traps=traps, bounds=bounds))
-    if traps or any(one.traps for one in found):
+        click.echo(_text(found))
+    if found.trap_count:
         raise SystemExit(REFUSED_EXIT)
 
 
-def _bounds(
+def _places(
     settings: Settings, found: Sequence[Configuration], *, ran: Mapping[str, Any]
-) -> list[str | None]:
-    """Return for each configuration how near to its bounds it lies, None when the model is not named."""
-    from app.commands.llms import subject_profile  # noqa: PLC0415 - keeps --help quick
-    from app.domain.serving.beside import On, beside, sentence  # noqa: PLC0415 - same
+) -> list[Placed | None]:
+    """Return for each configuration where it lies beside its bounds, None when nothing is named for one."""
+    from app.commands.llms import known_llms, subject_profile  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.beside import On, placed, placed_by_name  # noqa: PLC0415 - same
 
     named = [name for name in ("llm", "card", "weights") if ran[name] is not None]
     if not named:
         return [None] * len(found)
-    if len(named) < len(_NEEDED):
+    if not {*_NEEDED} <= {*named}:
         raise click.UsageError(
-            f"A bound needs {', '.join(_NEEDED)}; only {', '.join(f'--{name}' for name in named)} is there."
+            f"A bound needs {', '.join(f'--{name}' for name in ('llm', *_NEEDED))}, the first only where the "
+            f"file names no model; only {', '.join(f'--{name}' for name in named)} is there."
         )
-    llm, profile = subject_profile(settings, ran["llm"], beside=None)
     on = On(**{name: ran[name] for name in ("card", "weights", "gpus", "context", "kv")})
-    day = now().date()
-    return [sentence(beside(one, on, profile=profile, llm=llm, day=day)) for one in found]
+    llm, profile = subject_profile(settings, ran["llm"], beside=None) if ran["llm"] else ("", None)
+    if profile is not None and not llm:
+        return [placed(one, on, profile=profile, llm=llm) for one in found]
+    llms = known_llms(settings)
+    return [placed_by_name(one, on, llm=llm, llms=llms) for one in found]
 
 
-def _configurations_text(
-    found: Sequence[Configuration], *, traps: Sequence[Trap], bounds: Sequence[str | None]
-) -> str:
-    from app.domain.serving.documents import understood  # noqa: PLC0415 - keeps --help quick
+def _text(found: Bench) -> str:
+    from app.domain.serving.beside import sentence  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import understood  # noqa: PLC0415 - same
 
-    rows = [[str(at), one.title, *summary_cells(one.summary)] for at, one in enumerate(found, start=1)]
+    each = found.configurations
+    rows = [[str(at), one.title, *summary_cells(one.summary)] for at, one in enumerate(each, start=1)]
     lines = [text_table([("", True), ("What", False), *summary_heads("tokens/s")], rows)]
-    for at, (one, bound) in enumerate(zip(found, bounds, strict=True), start=1):
+    for at, (one, place) in enumerate(found.pairs, start=1):
         settings = ", ".join(f"{name} {value}" for name, value in one.runs[0].settings)
         lines.append(f"{at}: {settings or 'no settings stated'}")
-        lines += [*([bound] if bound else []), *trap_lines(one.traps), *one.remarks]
-    lines += trap_lines(traps)
-    tools = dict.fromkeys(one.runs[0].tool for one in found)
+        lines += (
+            []
+            if place is None
+            else [sentence(place.found), *(f"{what}: {sum_}." for what, sum_ in place.sums)]
+        )
+        lines += [*trap_lines(one.traps), *one.remarks]
+    lines += [*trap_lines(found.traps), *found.unchecked]
+    tools = dict.fromkeys(one.runs[0].tool for one in each)
     lines += [f"{tool} is read as: {understood(tool)}." for tool in tools]
     return "\n".join(lines)

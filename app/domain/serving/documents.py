@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from app.domain.llms.bounds import DecodeBound
+from app.domain.llms.unknown import Unknown
 from app.domain.serving.arithmetic import comparison_arithmetic, follows_arithmetic, speedup_arithmetic
 from app.domain.serving.benches import READERS
+from app.domain.serving.beside import sentence
 from app.domain.serving.cors import allow_headers
 from app.domain.serving.expert_cache import SOURCE, VERSION
 from app.domain.serving.expert_cache_cautions import cautions
@@ -15,9 +18,11 @@ from app.domain.serving.traps import ADVICE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from decimal import Decimal
 
     from app.domain.serving.batch import Verdict as SamplerVerdict
     from app.domain.serving.benchmarked import Configuration
+    from app.domain.serving.beside import Bench, Placed
     from app.domain.serving.cors import Answer
     from app.domain.serving.cors import Verdict as CorsVerdict
     from app.domain.serving.expert_cache import Group, Plan
@@ -194,6 +199,15 @@ def _group(group: Group) -> dict[str, Any]:
     }
 
 
+def bench_document(found: Bench) -> dict[str, Any]:
+    """Return what result files say, each configuration with its place beside the bounds of its model."""
+    return {
+        "configurations": [{**configuration_document(one), **_place(place)} for one, place in found.pairs],
+        "refusals": traps_document(found.traps),
+        "unchecked": list(found.unchecked),
+    }
+
+
 def configuration_document(one: Configuration) -> dict[str, Any]:
     """Return the runs of one configuration of a benchmark."""
     run = one.runs[0]
@@ -205,7 +219,8 @@ def configuration_document(one: Configuration) -> dict[str, Any]:
         "settings": dict(run.settings),
         "files": [each.place for each in one.runs],
         "tokens_per_s": summary_document(one.summary),
-        "requests_in_flight": run.sent,
+        "requests_in_flight": one.in_flight,
+        "tokens_per_pass": one.per_pass,
         "ttft_ms": [each.ttft_ms for each in one.runs],
         "itl_ms": [each.itl_ms for each in one.runs],
         "completed": [each.completed for each in one.runs],
@@ -213,6 +228,40 @@ def configuration_document(one: Configuration) -> dict[str, Any]:
         "refusals": traps_document(one.traps),
         "remarks": list(one.remarks),
     }
+
+
+def _place(place: Placed | None) -> dict[str, Any]:
+    """Return a place beside the bounds; speeds are of all GPUs, what is not known is None."""
+    if place is None:
+        return {"bound": None, "beside": None}
+    found = place.found
+    if isinstance(found, Unknown):
+        return {"bound": sentence(found), "beside": None}
+    on, batch = found.measurement, found.batch_bound
+    return {
+        "bound": sentence(found),
+        "beside": {
+            "llm": place.llm or None,
+            "accelerator": found.card.id,
+            "weights": on.weights,
+            "gpus": on.gpus,
+            "batch": on.batch,
+            "context_tokens": on.context_in,
+            "kv": on.kv or None,
+            "batch_bound_tokens_per_s": batch.tokens_per_s if isinstance(batch, DecodeBound) else None,
+            "bound_by": batch.bound_by if isinstance(batch, DecodeBound) else None,
+            "share_of_batch_bound": _known(found.share_of_batch_bound),
+            "share_of_any_batch": _known(found.share_of_any_batch),
+            "times_one_stream": _known(found.times_one_stream),
+            "is_above_a_bound": found.is_above_a_bound,
+            "arithmetic": [f"{what}: {sum_}" for what, sum_ in place.sums],
+            "measured": place.measured,
+        },
+    }
+
+
+def _known(value: Decimal | Unknown) -> Decimal | None:
+    return None if isinstance(value, Unknown) else value
 
 
 def understood(tool: str) -> str:

@@ -1,0 +1,449 @@
+"""The tool on result files of serving benchmarks: their traps, and their speeds beside the bounds."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from app.domain.accelerators import load_catalogue
+from app.domain.llms.bounds import DecodeBound
+from app.domain.llms.facts import load_llms
+from app.domain.llms.formats import FORMATS
+from app.domain.llms.kv import KV_FORMATS
+from app.domain.llms.unknown import Unknown
+from app.domain.names import fold, one_of
+from app.domain.query import QueryError
+from app.domain.serving.bench_kept import kept_results
+from app.domain.serving.benches import read_runs
+from app.domain.serving.benchmarked import configurations, evidence_of, grouped, traps_of_all
+from app.domain.serving.beside import Bench, On, placed_by_name, sentence
+from app.domain.serving.documents import bench_document
+from app.domain.serving.reading import InputError
+from app.domain.serving.traps import ADVICE, lines_that_matter, unchecked
+from app.web import words
+from app.web.measured_query import MeasuredQuery
+from app.web.state import MAX_QUERY_STRING
+from app.web.tools.fields import Field
+from app.web.tools.tool import Example, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from app.domain.serving.benches import Run
+    from app.domain.serving.benchmarked import Configuration
+    from app.domain.serving.beside import Placed
+    from app.domain.serving.traps import Trap
+    from app.web.tools.fields import Typed
+    from app.web.tools.tool import Llms
+
+MOST_SHOWN: Final = 50
+"""Configurations that the page shows, and remarks and settings of each."""
+
+MOST_CONFIGURATIONS: Final = 500
+"""Configurations that are placed beside their bounds at once; the command takes more."""
+
+_MOST_IN_FLIGHT: Final = 1_000_000
+_MOST_GPUS: Final = 100_000
+_MOST_CONTEXT: Final = 100_000_000
+_MOST_FLAGS: Final = 20
+_LONGEST_FLAG: Final = 100
+_LONGEST_ID: Final = 200
+_SHOWN: Final = 40
+_MS_PER_S: Final = 1000
+_MANY: Final = 100
+_PERCENT: Final = 100
+
+FIELDS: Final = (
+    Field(
+        name="results",
+        label="Results",
+        about=(
+            "One result file or several one after another, of vllm bench serve, SGLang's benchmark, "
+            "llama-bench -o json or GuideLLM. Runs with the same settings repeat one configuration."
+        ),
+        rows=12,
+    ),
+    Field(
+        name="llm",
+        label="Model",
+        about="Its id, as Qwen/Qwen3-8B; the one that the file names when left empty.",
+        suggested=tuple(load_llms()),
+    ),
+    Field(
+        name="card",
+        label="Card",
+        about="What it ran on.",
+        choices=(("", "not said"), *((card.id, card.name) for card in load_catalogue().accelerators)),
+    ),
+    Field(
+        name="weights",
+        label="Format of the weights",
+        about="As the server had them in memory.",
+        choices=(("", "not said"), *((fmt.id, fmt.label) for fmt in FORMATS.values())),
+    ),
+    Field(
+        name="gpus",
+        label="GPUs",
+        about=f"How many hold the model together: 1 to {_MOST_GPUS:,}.",
+        default="1",
+        is_number=True,
+    ),
+    Field(
+        name="context",
+        label="Context, tokens",
+        about="Of each request at its first generated token; 0 when left empty, which makes the bound wider.",
+        is_number=True,
+    ),
+    Field(
+        name="kv",
+        label="Format of the cache",
+        about="Without it the cache counts nothing, which makes the bound wider.",
+        choices=(("", "not said"), *((fmt.id, fmt.label) for fmt in KV_FORMATS.values())),
+    ),
+    Field(
+        name="sent",
+        label="Requests in flight",
+        about="How many the measurement kept in flight; what the files say when left empty.",
+        is_number=True,
+    ),
+    Field(
+        name="flags",
+        label="Flags",
+        about="Options that should have been on, with commas between, as --mamba-cache-mode.",
+    ),
+    Field(
+        name="log",
+        label="The server's log",
+        about="Of that time; lines that tell how many requests ran, or name a flag, are read.",
+        rows=5,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One configuration as the page shows it; `cells` are those of its row after its title."""
+
+    at: int
+    one: Configuration
+    place: Placed
+    measured_href: str
+    llm_href: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Repetitions, median, middle half, range, spread, requests in flight, TTFT and ITL."""
+        summary = self.one.summary
+        flight = self.one.in_flight
+        return (
+            f"{summary.count:,}",
+            _rate(summary.median),
+            f"{_rate(summary.low_quartile)} to {_rate(summary.high_quartile)}",
+            f"{_rate(min(summary.values))} to {_rate(max(summary.values))}",
+            words.number(summary.spread_percent, 1),
+            words.DASH if flight is None else f"{flight:,}",
+            _ms(self.one.ttft_ms),
+            _ms(self.one.itl_ms),
+        )
+
+    @property
+    def shares(self) -> tuple[str, ...]:
+        """The share of the bound of its batch, of that of any batch, and how many times one stream's."""
+        found = self.place.found
+        if isinstance(found, Unknown):
+            return (words.DASH,) * 3
+        return (
+            _share(found.share_of_batch_bound, _PERCENT, 1),
+            _share(found.share_of_any_batch, _PERCENT, 1),
+            _share(found.times_one_stream, 1, 2),
+        )
+
+    @property
+    def bound(self) -> str:
+        """How near to its bounds it lies, or what is not known."""
+        return sentence(self.place.found)
+
+    @property
+    def traps(self) -> list[tuple[Trap, str]]:
+        """Its traps, each with what to do about it."""
+        return _advised(self.one.traps)
+
+    @property
+    def settings(self) -> str:
+        """What tells it from the others."""
+        return ", ".join(f"{name} {value}" for name, value in self.one.runs[0].settings)
+
+
+def _rate(value: Decimal) -> str:
+    return words.number(value, 1 if value >= _MANY else 2)
+
+
+def _ms(value: Decimal | None) -> str:
+    return words.DASH if value is None else words.number(value, 1)
+
+
+def _share(value: Decimal | Unknown, times: int, decimals: int) -> str:
+    return words.DASH if isinstance(value, Unknown) else words.number(value * times, decimals)
+
+
+def _advised(traps: Iterable[Trap]) -> list[tuple[Trap, str]]:
+    return [(trap, ADVICE[trap.code]) for trap in traps]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the result files say, and what the page shows of it."""
+
+    bench: Bench
+    places: tuple[Placed, ...]
+    has_cache: bool
+
+    @property
+    def lines(self) -> list[Line]:
+        """The first configurations."""
+        pairs = zip(self.bench.configurations[:MOST_SHOWN], self.places[:MOST_SHOWN], strict=True)
+        return [_line(at, one, place=place) for at, (one, place) in enumerate(pairs, start=1)]
+
+    @property
+    def more(self) -> int:
+        """How many configurations are not shown."""
+        return max(0, len(self.bench.configurations) - MOST_SHOWN)
+
+    @property
+    def traps(self) -> list[tuple[Trap, str]]:
+        """The traps of all configurations together, each with what to do about it."""
+        return _advised(self.bench.traps)
+
+    @property
+    def may_be_narrower(self) -> bool:
+        """Whether the bound of a batch is known, and leaves out what the cache reads."""
+        known = [place.found for place in self.places if not isinstance(place.found, Unknown)]
+        bounds = [each.batch_bound for each in known]
+        return not self.has_cache and any(isinstance(bound, DecodeBound) for bound in bounds)
+
+
+def _line(at: int, one: Configuration, *, place: Placed) -> Line:
+    found = place.found
+    if isinstance(found, Unknown) or place.llm not in load_llms():
+        return Line(at=at, one=one, place=place, measured_href="", llm_href="")
+    query = MeasuredQuery(llm=place.llm, measured=(found.measurement,))
+    return Line(
+        at=at, one=one, place=place, measured_href=query.link("/measured"), llm_href=f"/llms/{place.llm}"
+    )
+
+
+def find(typed: Typed, llms: Llms) -> Found | None:
+    """Return what the results say; None while there are none."""
+    if not typed.text("results").strip():
+        return None
+    sent = typed.whole("sent", low=1, high=_MOST_IN_FLIGHT)
+    llm, on, flags = _llm(typed, llms), _on(typed), _flags(typed)
+    each = configurations(_runs(typed))
+    evidence = evidence_of(each, sent=sent, log=typed.text("log"), flags=flags)
+    places = tuple(placed_by_name(one, on, llm=llm, llms=llms) for one in each)
+    bench = Bench(
+        configurations=tuple(each),
+        placed=places,
+        traps=tuple(traps_of_all(each, evidence)),
+        unchecked=tuple(unchecked(evidence)),
+    )
+    return Found(bench=bench, places=places, has_cache=bool(on.kv and on.context))
+
+
+def _runs(typed: Typed) -> list[Run]:
+    """Return the runs that were pasted, of no more configurations than are placed at once."""
+    runs = read_runs(_results(typed), "results")
+    count = len(grouped(runs))
+    if count > MOST_CONFIGURATIONS:
+        expected = f"give at most {MOST_CONFIGURATIONS:,}; the command below takes more"
+        raise InputError("results", f"{count:,} configurations", expected)
+    return runs
+
+
+def _results(typed: Typed) -> bytes:
+    return typed.text("results").encode(errors="replace")
+
+
+def _llm(typed: Typed, llms: Llms) -> str:
+    """Return the id of the model that was typed, empty for none; an unknown one names those near it."""
+    text = typed.text("llm").strip()
+    if len(text) > _LONGEST_ID:
+        raise QueryError("llm", text[:_SHOWN], f"give an id of at most {_LONGEST_ID} characters")
+    return one_of("llm", text, names=fold(llms)) if text else ""
+
+
+def _on(typed: Typed) -> On:
+    return On(
+        card=typed.text("card"),
+        weights=typed.text("weights"),
+        gpus=typed.whole("gpus", low=1, high=_MOST_GPUS) or 1,
+        context=typed.whole("context", low=0, high=_MOST_CONTEXT),
+        kv=typed.text("kv"),
+    )
+
+
+def _split(text: str) -> tuple[str, ...]:
+    """Return the names of flags between commas, line ends or before the next dash, without their values."""
+    found = [each.strip() for each in re.split(r"[,\n]|\s(?=-)", text)]
+    named = [re.split(r"[\s=]", each)[0] if each.startswith("-") else each for each in found]
+    return tuple(dict.fromkeys(filter(None, named)))
+
+
+def _flags(typed: Typed) -> tuple[str, ...]:
+    flags = _split(typed.text("flags"))
+    long = next((flag for flag in flags if len(flag) > _LONGEST_FLAG), None)
+    if long is not None or len(flags) > _MOST_FLAGS:
+        expected = f"name at most {_MOST_FLAGS} flags of at most {_LONGEST_FLAG} characters each"
+        raise QueryError("flags", (long or flags[_MOST_FLAGS])[:_SHOWN], expected)
+    return flags
+
+
+def kept(typed: Typed) -> Mapping[str, str]:
+    """Return what is read of each result and of the log alone."""
+    flags = _flags(typed)
+    has_results = bool(typed.text("results").strip())
+    return {
+        **typed.texts,
+        "results": kept_results(_results(typed), "results", most=MAX_QUERY_STRING) if has_results else "",
+        "flags": ", ".join(flags),
+        "log": lines_that_matter(typed.text("log"), flags),
+    }
+
+
+def document(found: Found) -> dict[str, Any]:
+    """Return what was found as JSON."""
+    return bench_document(found.bench)
+
+
+COLUMNS: Final = (
+    *("place", "tool", "model", "phase", "timed_runs", "median_tokens_per_s", "low_quartile_tokens_per_s"),
+    *("high_quartile_tokens_per_s", "least_tokens_per_s", "most_tokens_per_s", "spread_percent", "batch"),
+    *("ttft_s", "itl_s", "batch_bound_percent", "any_batch_percent", "one_stream_multiple", "bound"),
+    *("refusals", "remarks"),
+)
+
+
+def rows(found: Found) -> Iterator[Sequence[object]]:
+    """Yield a line for each configuration, then one for each trap that only all of them spring."""
+    for one, place in found.bench.pairs:
+        run, summary = one.runs[0], one.summary
+        quartiles = summary.low_quartile, summary.high_quartile
+        ends = min(summary.values), max(summary.values)
+        yield (
+            *(run.place, run.tool, run.model, run.phase, summary.count, summary.median, *quartiles, *ends),
+            *(summary.spread_percent, one.in_flight, _seconds(one.ttft_ms), _seconds(one.itl_ms)),
+            *_shares(place),
+            " ".join(trap.code for trap in one.traps),
+            " ".join(one.remarks),
+        )
+    for trap in found.bench.traps:
+        yield "all", *("",) * (len(COLUMNS) - 3), trap.code, trap.sentence
+
+
+def _seconds(value: Decimal | None) -> Decimal | None:
+    return None if value is None else value / _MS_PER_S
+
+
+def _shares(place: Placed | None) -> tuple[object, ...]:
+    if place is None or isinstance(place.found, Unknown):
+        return None, None, None, sentence(place.found) if place else ""
+    found = place.found
+    shares = (found.share_of_batch_bound, found.share_of_any_batch)
+    percents = (None if isinstance(share, Unknown) else share * _PERCENT for share in shares)
+    times = found.times_one_stream
+    return *percents, None if isinstance(times, Unknown) else times, sentence(found)
+
+
+def command(typed: Typed) -> str:
+    """Return the line that does the same in a terminal."""
+    initial = {field.name: field.initial for field in FIELDS}
+    options = [
+        f"--{name} {shlex.quote(' '.join(typed.text(name).split()))}"
+        for name in ("llm", "card", "weights", "gpus", "context", "kv", "sent")
+        if typed.text(name) != initial[name]
+    ]
+    flags = [f"--flag={shlex.quote(flag)}" for flag in _split(typed.text("flags"))[:_MOST_FLAGS]]
+    log = ["--log server.log"] if typed.text("log") else []
+    return " ".join(["inferprice bench read results.json", *options, *flags, *log])
+
+
+def _vllm(*rates: str) -> str:
+    """Return runs of vLLM's benchmark as it appends them, with round figures of our own making."""
+    return "\n".join(
+        json.dumps(
+            {
+                "model_id": "Qwen/Qwen3-8B",
+                "num_prompts": 64,
+                "max_concurrency": 8,
+                "completed": 64,
+                "failed": 0,
+                "duration": 10,
+                "total_output_tokens": int(Decimal(rate) * 10),
+                "output_throughput": float(rate),
+                "total_token_throughput": float(rate) * 5,
+                "median_ttft_ms": 42.5,
+                "median_itl_ms": 7.5,
+            }
+        )
+        for rate in rates
+    )
+
+
+def _llama(*rates: float) -> str:
+    return json.dumps(
+        [
+            {
+                "build_commit": "0104b15",
+                "model_type": "qwen3 8B Q4_K - Medium",
+                "gpu_info": "NVIDIA GeForce RTX 4090",
+                "n_prompt": 0,
+                "n_gen": 128,
+                "avg_ts": sum(rates) / len(rates),
+                "samples_ts": rates,
+            }
+        ]
+    )
+
+
+TOOL: Final = Tool(
+    name="bench",
+    title="Benchmark results",
+    about=(
+        "What result files of serving benchmarks hold: which traps they spring, and how near to the bound of "
+        "its model on its card a speed lies."
+    ),
+    fields=FIELDS,
+    find=find,
+    document=document,
+    columns=COLUMNS,
+    rows=rows,
+    command=command,
+    kept=kept,
+    is_pasted=True,
+    examples=(
+        Example(label="one run alone, too few to tell", texts={"results": _vllm("1040.5")}),
+        Example(
+            label="four runs beside the bound of an H100",
+            texts={
+                "results": _vllm("1040.5", "1038.2", "1043.1", "1041.4"),
+                "card": "h100-sxm",
+                "weights": "bf16",
+                "context": "1024",
+                "kv": "bf16",
+            },
+        ),
+        Example(
+            label="llama-bench with its warm-up counted in",
+            texts={
+                "results": _llama(61.2, 138.4, 138.9, 138.1, 138.6),
+                "llm": "Qwen/Qwen3-8B",
+                "card": "rtx-4090",
+                "weights": "gguf-q4-k",
+            },
+        ),
+    ),
+)

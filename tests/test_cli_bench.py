@@ -1,0 +1,71 @@
+"""`inferprice bench read` as people use it: files beside bounds and logs, several results in one file."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import main
+from tests.domain.serving import results
+
+Read = Callable[..., Result]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Give a function that reads results and a log, each written to a file, with these options."""
+
+    def read(content: bytes, *words: str, log: str | None = None) -> Result:
+        path, logged = tmp_path / "results.json", tmp_path / "server.log"
+        path.write_bytes(content)
+        if log is not None:
+            logged.write_text(log, encoding="utf-8")
+            words = (*words, "--log", str(logged))
+        environment = {"INFERPRICE_HOME": str(tmp_path / "home")}
+        return CliRunner().invoke(main, ["bench", "read", str(path), *words], env=environment)
+
+    return read
+
+
+def found(result: Result) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(result.stdout)
+    return answer
+
+
+FOUR = b"\n".join(results.as_bytes(results.vllm(rate)) for rate in (820, 821, 819, 820))
+PLACED = ("--card", "h100-sxm", "--weights", "bf16")
+
+
+def test_pretty_results_one_after_another_are_repetitions(read: Read) -> None:
+    (one,) = found(read(FOUR, "--format", "json"))["configurations"]
+    assert one["files"] == ["results.json", "results.json 2", "results.json 3", "results.json 4"]
+    assert (one["tokens_per_s"]["median"], one["bound"], one["beside"]) == (820, None, None)
+
+
+def test_the_model_that_a_file_names_is_placed_without_naming_it(read: Read) -> None:
+    """Eight streams read 15,136,811,008 B a pass at 3.35 TB/s: 1,770.5 tokens/s, of which 820 are 46.3 %."""
+    (one,) = found(read(FOUR, *PLACED, "--format", "json"))["configurations"]
+    beside = one["beside"]
+    assert (beside["llm"], beside["batch"], beside["bound_by"]) == ("Qwen/Qwen3-8B", 8, "memory")
+    assert beside["batch_bound_tokens_per_s"] == pytest.approx(8 * 3.35e12 / 15_136_811_008)
+    assert beside["share_of_batch_bound"] == pytest.approx(820 * 15_136_811_008 / 8 / 3.35e12)
+    assert beside["measured"] == "820|h100-sxm|bf16||8"
+    assert beside["arithmetic"][0].endswith("= 1,770.5 tokens/s; 820.0 / 1,770.5 = 46.3 %")
+    assert "Bound of a batch of 8: (15,136,811,008 B of weights + 0 B of cache)" in read(FOUR, *PLACED).stdout
+    unknown = results.as_bytes(results.vllm(model_id="mine"))
+    assert "No bound: fill in the model, which the file does not tell." in read(unknown, *PLACED).stdout
+    assert read(FOUR, "--llm", "Qwen/Qwen3-8B").exit_code == 2
+
+
+def test_a_log_is_held_against_what_the_files_had_in_flight(read: Read) -> None:
+    log = "Running: 40 reqs, Waiting: 0 reqs\n"
+    refused = read(FOUR, log=log)
+    assert refused.exit_code == 3
+    assert "foreign_load: The log shows 40 requests at once where the measurement sent 8." in refused.stdout
+    assert read(FOUR, "--sent", "64", log=log).exit_code == 0
+    document = found(read(FOUR, "--format", "json", log=log))
+    assert document["refusals"][0]["code"] == "foreign_load"
+    assert document["unchecked"]

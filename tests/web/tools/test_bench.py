@@ -1,0 +1,231 @@
+"""The tool on benchmark results: the command's findings as a page, links without a prompt, bounds by hand."""
+
+import json
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+from starlette.testclient import TestClient
+
+from app.domain.serving.benches import READERS
+from app.domain.serving.traps import ADVICE
+from app.web.tools.bench import MOST_CONFIGURATIONS, MOST_SHOWN
+from tests.domain.serving import results
+from tests.web.reading import read_csv
+
+PATH = "/tools/bench"
+FOUR = "\n".join(results.as_bytes(results.vllm(rate)).decode() for rate in (820, 821, 819, 820))
+PLACED = {"card": "h100-sxm", "weights": "bf16"}
+
+
+def ask(tools: TestClient, **typed: str) -> LexborHTMLParser:
+    answer = tools.post(PATH, data=typed, follow_redirects=True)
+    assert answer.status_code == 200
+    return LexborHTMLParser(answer.text)
+
+
+def found(tools: TestClient, **typed: str) -> dict[str, Any]:
+    answer = tools.post(PATH, data=typed)
+    assert answer.status_code == 303
+    target = answer.headers["location"].replace(PATH, f"{PATH}.json", 1)
+    document: dict[str, Any] = tools.get(target).json()["found"]
+    return document
+
+
+def test_four_runs_beside_the_bound_of_their_model(tools: TestClient) -> None:
+    """Eight streams read 15,136,811,008 B a pass at 3.35 TB/s: 1,770.5 tokens/s, of which 820 are 46.3 %.
+
+    Any batch: 989.4 x 10^12 / (2 x 7,568,405,504) = 65,363.8, 1.3 %. One stream: 221.3, 3.71 times.
+    """
+    page = ask(tools, results=FOUR, **PLACED)
+    assert page.css_first("#configurations").text() == "1 configuration, no trap sprung"
+    cells = [cell.text() for cell in page.css("#found table tbody tr th, #found table tbody tr td")]
+    assert cells == [
+        *("1", "vLLM decode", "Qwen/Qwen3-8B", "4", "820.0", "819.8 to 820.3", "819.0 to 821.0", "0.1"),
+        *("8", "9.5", "9.5", "46.3", "1.3", "3.71"),
+    ]
+    assert page.css_first("p.verdict").text().startswith("Beside H100 SXM 80 GB: 46.3 % of the bound")
+    sums = {
+        dt.text(): dd.text() for dt, dd in zip(page.css("dl.sums dt"), page.css("dl.sums dd"), strict=True)
+    }
+    assert sums["Bound of a batch of 8"].startswith(
+        "(15,136,811,008 B of weights + 0 B of cache) / 3.35 TB/s"
+    )
+    assert sums["Bound of any batch"].endswith("= 65,363.8 tokens/s; 820.0 / 65,363.8 = 1.3 %")
+    assert "leave out what the cache reads" in page.css_first("#found").text()
+    (one,) = found(tools, results=FOUR, **PLACED)["configurations"]
+    assert one["beside"]["share_of_batch_bound"] == pytest.approx(820 * 15_136_811_008 / 8 / 3.35e12)
+
+
+def test_its_links_show_the_speed_beside_what_others_measured(tools: TestClient) -> None:
+    page = ask(tools, results=FOUR, context="1024", kv="bf16", **PLACED)
+    links = [a.attributes["href"] or "" for a in page.css("#found section p.summary a")]
+    assert links == [
+        "/measured?llm=Qwen/Qwen3-8B&measured=820%7Ch100-sxm%7Cbf16%7C%7C8%7C1024%7Cbf16",
+        "/llms/Qwen/Qwen3-8B",
+    ]
+    measured = LexborHTMLParser(tools.get(links[0]).text)
+    # With 1,207,959,552 B of cache the pass takes 4.879 ms, and 8 / 4.879 ms are 1,639.7 tokens/s: 50.01 %.
+    assert "50.01" in measured.css_first("#own-1").text()
+    assert "leave out what the cache reads" not in page.css_first("#found").text()
+
+
+def test_too_few_runs_with_what_to_do_and_what_to_fill_in(tools: TestClient) -> None:
+    page = ask(tools, results=json.dumps(results.vllm(820)))
+    assert page.css_first("#configurations").text() == "1 configuration, 1 trap sprung"
+    section = page.css_first("#found section:nth-of-type(2)")
+    assert section.css_first("dt").text() == "too_few_repetitions"
+    seen, advice = (dd.text() for dd in section.css("dd")[:2])
+    assert seen == "results: 1 of at least 4 repetitions."
+    assert advice == ADVICE["too_few_repetitions"]
+    assert section.css_first("p.verdict").text() == (
+        "No bound: fill in the card and the format of the weights, which the file does not tell."
+    )
+    assert "Without the server's log" in page.css_first("#found").text()
+
+
+def test_the_log_and_the_flags(tools: TestClient) -> None:
+    log = (
+        "user asked: a secret question\nRunning: 40 reqs, Waiting: 2 reqs\n"
+        "mamba_cache_mode 'all' is not supported, falling back to 'align'\n"
+    )
+    typed = {"results": FOUR, "log": log, "flags": "--mamba-cache-mode all --enable-x"}
+    refusals = found(tools, **typed)["refusals"]
+    assert [one["code"] for one in refusals] == ["foreign_load", "flag_ignored"]
+    assert refusals[0]["sentence"] == "The log shows 42 requests at once where the measurement sent 8."
+    assert [one["code"] for one in found(tools, sent="64", **typed)["refusals"]] == ["flag_ignored"]
+    page = ask(tools, **typed)
+    assert [dt.text() for dt in page.css("section[aria-labelledby=all] dt")] == [
+        "foreign_load",
+        "flag_ignored",
+    ]
+    target = tools.post(PATH, data=typed).headers["location"]
+    kept = dict(parse_qsl(urlsplit(target).query))
+    assert kept["flags"] == "--mamba-cache-mode, --enable-x"
+    assert "secret" not in target
+    assert page.css_first("pre.command").text().strip() == (
+        "inferprice bench read results.json --flag=--mamba-cache-mode --flag=--enable-x --log server.log"
+    )
+
+
+DETAILED = {
+    "vllm": results.vllm_detailed(),
+    "sglang": results.sglang_detailed(),
+    "llama-bench": results.llama_bench_now(),
+    "guidellm": results.guidellm_now(40.0, 76.5),
+}
+
+
+@pytest.mark.parametrize("document", DETAILED.values(), ids=DETAILED)
+def test_a_link_holds_no_prompt_and_finds_the_same(tools: TestClient, document: dict[str, Any]) -> None:
+    text = json.dumps(document, indent=2)
+    answer = tools.post(PATH, data={"results": text, "log": "", **PLACED})
+    target = answer.headers["location"]
+    assert len(target) < 2000
+    for hidden in (results.SAID, results.SECRET, "somebody", "itls", "generated"):
+        assert hidden not in dict(parse_qsl(urlsplit(target).query))["results"]
+    whole = tools.post(PATH, data={"results": f"{text}{' ' * 9000}", **PLACED})
+    assert whole.headers["location"] == target
+    from_link = tools.get(target.replace(PATH, f"{PATH}.json", 1)).json()["found"]
+    raw = tools.get(f"{PATH}.json", params={"results": json.dumps(document), **PLACED})
+    assert raw.json()["found"] == from_link
+
+
+def test_several_results_of_several_tools(tools: TestClient) -> None:
+    llama = results.as_bytes(*[results.llama_bench(samples=(43.2, 43.1, 43.4, 43.3))] * 2).decode()
+    text = f"{FOUR}\n{llama}\n{llama}\n{json.dumps(results.sglang())}\n{json.dumps(results.guidellm(40.0))}"
+    each = found(tools, results=text)["configurations"]
+    assert [one["tool"] for one in each] == ["vLLM", "llama-bench", "SGLang", "GuideLLM"]
+    assert each[1]["files"] == [f"results {n} entry {m}" for n in (5, 6) for m in (1, 2)]
+    assert [one["tokens_per_s"]["count"] for one in each] == [4, 16, 1, 1]
+
+
+def test_the_lines_of_the_csv(tools: TestClient) -> None:
+    answer = tools.get(
+        f"{PATH}.csv", params={"results": json.dumps(results.vllm(820)), "llm": "Qwen/Qwen3-8B", **PLACED}
+    )
+    (line,) = read_csv(answer.text)
+    assert (line["timed_runs"], line["median_tokens_per_s"], line["batch"]) == ("1", "820", "8")
+    assert (line["ttft_s"], line["refusals"]) == ("0.0095", "too_few_repetitions")
+    assert float(line["batch_bound_percent"]) == pytest.approx(46.32, abs=0.01)
+    bare = read_csv(tools.get(f"{PATH}.csv", params={"results": FOUR}).text)
+    assert [one["batch_bound_percent"] for one in bare] == [""]
+
+
+WRONG: dict[str, tuple[dict[str, str], str, str]] = {
+    "no JSON": ({"results": "tokens/s: 820"}, "results", "give JSON"),
+    "the second is none": ({"results": f"{FOUR}\nthen"}, "results", "give JSON"),
+    "another tool": ({"results": '{"name": "BM_memcpy"}'}, "results", "give a result of one of"),
+    "nothing in it": ({"results": "[]"}, "results", "holds no result"),
+    "no rate": (
+        {"results": json.dumps(results.vllm() | {"output_throughput": 0})},
+        "results",
+        "give a number",
+    ),
+    "an unknown model": ({"results": FOUR, "llm": "Qwen/Qwen3-8"}, "llm", "did you mean Qwen/Qwen3-8B"),
+    "a long model": ({"results": FOUR, "llm": "q" * 300}, "llm", "at most 200 characters"),
+    "no GPU": ({"results": FOUR, "gpus": "0"}, "gpus", "from 1 to 100000"),
+    "no context": ({"results": FOUR, "context": "-1"}, "context", "from 0 to 100000000"),
+    "none sent": ({"results": FOUR, "sent": "0"}, "sent", "from 1 to 1000000"),
+    "a long flag": ({"results": FOUR, "flags": "f" * 200}, "flags", "at most 20 flags"),
+}
+
+
+@pytest.mark.parametrize(("typed", "wrong", "words"), WRONG.values(), ids=WRONG)
+def test_a_wrong_field_is_marked_and_nothing_is_lost(
+    tools: TestClient, typed: dict[str, str], wrong: str, words: str
+) -> None:
+    answer = tools.post(PATH, data=typed)
+    assert answer.status_code == 422
+    tree = LexborHTMLParser(answer.text)
+    assert [each.attributes["id"] for each in tree.css("[aria-invalid]")] == [wrong]
+    assert words in tree.css_first(f"#{wrong}-error").text()
+    assert tree.css_first("#results").text() == typed["results"]
+
+
+def test_a_model_without_an_id_here_is_told_from_the_one_that_is_typed(tools: TestClient) -> None:
+    other = found(tools, results=FOUR, llm="openai/gpt-oss-20b", **PLACED)["configurations"][0]
+    assert other["bound"].startswith(
+        "No bound: the file is of Qwen/Qwen3-8B, and openai/gpt-oss-20b is given"
+    )
+    mine = json.dumps(results.vllm(model_id="mine"))
+    assert found(tools, results=mine, llm="qwen/qwen3-8b", **PLACED)["configurations"][0]["beside"]
+
+
+def many(count: int) -> str:
+    return "".join(json.dumps(results.llama_bench(n_gen=n, samples=(40.0,))) for n in range(1, count + 1))
+
+
+def test_more_than_a_page_shows(tools: TestClient) -> None:
+    answer = tools.post(PATH, data={"results": many(MOST_SHOWN + 2)})
+    assert answer.status_code == 200
+    tree = LexborHTMLParser(answer.text)
+    assert len(tree.css("#found table tbody tr")) == MOST_SHOWN
+    assert "and 2 more" in tree.css_first("#found").text()
+    assert "too long for a link" in tree.css_first("p.out").text()
+    refused = tools.post(PATH, data={"results": many(MOST_CONFIGURATIONS + 1)})
+    assert refused.status_code == 422
+    assert "501 configurations" in refused.text
+
+
+def test_markup_in_a_file_is_shown_as_text(tools: TestClient) -> None:
+    mark = "<script>alert(1)</script>"
+    document = results.vllm(model_id=mark, label=mark, endpoint=mark) | {mark: mark}
+    answer = tools.post(PATH, data={"results": json.dumps(document)}, follow_redirects=True)
+    assert mark not in answer.text
+    assert answer.text.count("&lt;script&gt;") > 4
+
+
+def test_the_page_names_the_versions_that_are_read(tools: TestClient) -> None:
+    rules = LexborHTMLParser(tools.get(PATH).text).css_first("section[aria-labelledby=rules]").text()
+    for reader, version in zip(READERS, ("0.5.23", "009e6d4", "0104b15", "0.8.1"), strict=True):
+        assert version in reader.understands
+        assert reader.tool in rules
+        assert version in rules
+
+
+def test_models_are_suggested(tools: TestClient) -> None:
+    tree = LexborHTMLParser(tools.get(PATH).text)
+    assert tree.css_first("#llm").attributes["list"] == "llm-suggested"
+    assert tree.css_first('#llm-suggested option[value="Qwen/Qwen3-8B"]') is not None
