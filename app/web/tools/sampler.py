@@ -128,6 +128,12 @@ class Found:
         path = self.verdict.path
         if path is None:
             return "", "No request is left, so no flag is: the next batch starts afresh."
+        if others := self.verdict.or_paths:
+            told = "; ".join(f"{each}: {RULES.paths[each]}" for each in others)
+            return (
+                f"{path}: {RULES.paths[path]},",
+                f"if values come from where the table below has them. Else {told}.",
+            )
         return f"{path}: {RULES.paths[path]}.", RULES.means[path]
 
     @property

@@ -139,6 +139,10 @@ def test_a_greedy_request_among_others_and_alone(tools: TestClient) -> None:
 def test_what_is_not_settled_is_no_verdict(tools: TestClient) -> None:
     tree = page(tools, requests='{"top_p": 1}', generation_config=QWEN3, endpoint="responses")
     assert texts(tree, "#found h2")[0] == "Not settled: gumbel or filtered"
+    verdict = tree.css_first("p.verdict").text()
+    assert verdict.startswith("gumbel: ")
+    assert "if values come from where the table below has them. Else filtered: " in verdict
+    assert "faster" not in verdict
     assert "not settled for SGLang 0.5.20" in tree.css_first("#found .notice").text()
 
 
