@@ -425,7 +425,6 @@ TOOL: Final = Tool(
     kept=kept,
     is_pasted=True,
     examples=(
-        Example(label="one run alone, too few to tell", texts={"results": _vllm("1040.5")}),
         Example(
             label="four runs beside the bound of an H100",
             texts={
@@ -436,6 +435,7 @@ TOOL: Final = Tool(
                 "kv": "bf16",
             },
         ),
+        Example(label="one run alone, too few to tell", texts={"results": _vllm("1040.5")}),
         Example(
             label="llama-bench with its warm-up counted in",
             texts={
