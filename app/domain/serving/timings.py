@@ -227,7 +227,7 @@ class Comparison:
                     "Undecided: the medians differ by more than the spread, but the ranges meet; repeat more."
                 )
             case "refused":
-                return f"No finding: {', '.join(trap.code for trap in self.traps)}."
+                return f"No finding: {', '.join(dict.fromkeys(trap.code for trap in self.traps))}."
 
 
 def compared(

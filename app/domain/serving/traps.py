@@ -52,7 +52,7 @@ _SECRET: Final = re.compile(
     r"((?:api[-_ ]?key|secret|passw(?:or)?d|authorization|credentials?|(?:hf|access|auth|bearer)[-_]?token)"
     r"['\"]*\s*[=:]\s*(?:bearer\s+)?|bearer\s+)"
     r"(?:\[[^\]]*\]|\([^)]*\)|\"[^\"]*\"|'[^']*'|['\"\[(]*[^\s'\",;)\]}]+)"
-    r"|\b(?:sk|hf|ghp|gho|xox[a-z])[-_][a-z0-9_-]{8,}",
+    r"|\b(?:sk|hf|ghp|gho|xox[a-z])[-_](?=[a-z_-]*[0-9])[a-z0-9_-]{16,}",
     re.IGNORECASE,
 )
 

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from app.web.answers import etag, not_modified, respond
 from app.web.kept import csv_of, json_of, page_of, take_nothing
-from app.web.tools import bench, cors, moe_cache, prefix_cache, sampler
+from app.web.tools import bench, claim, cors, moe_cache, prefix_cache, sampler, timings
 from app.web.tools import tool as tools
 
 if TYPE_CHECKING:
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from app.web.answers import Answer
     from app.web.tools.tool import Tool
 
-TOOLS: Final[tuple[Tool, ...]] = (sampler.TOOL, prefix_cache.TOOL, bench.TOOL, moe_cache.TOOL, cors.TOOL)
+TOOLS: Final[tuple[Tool, ...]] = (
+    sampler.TOOL,
+    prefix_cache.TOOL,
+    claim.TOOL,
+    timings.TOOL,
+    bench.TOOL,
+    moe_cache.TOOL,
+    cors.TOOL,
+)
 """In the order of the list."""
 
 

@@ -1,0 +1,330 @@
+"""The tool on timings: two sets of repetitions side by side, and what forbids a finding."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from app.domain.query import QueryError
+from app.domain.serving.arithmetic import comparison_arithmetic, signed
+from app.domain.serving.documents import comparison_document
+from app.domain.serving.speedup import precise
+from app.domain.serving.timings import after_warm_up, compared, read_timings
+from app.domain.serving.traps import ADVICE, Evidence, lines_that_matter
+from app.web.tools.fields import Field
+from app.web.tools.tool import Example, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from app.domain.serving.timings import Comparison, Summary, Unit
+    from app.domain.serving.traps import Trap
+    from app.web.tools.fields import Typed
+    from app.web.tools.tool import Llms
+
+MOST_SHOWN: Final = 50
+"""Repetitions that the page shows of a set, in its table and its picture."""
+
+_MOST_WARM_UP: Final = 1_000
+_MOST_REQUESTS: Final = 1_000_000
+_MOST_FLAGS: Final = 20
+_LONGEST_FLAG: Final = 100
+_UNITS: Final[Mapping[str, Unit]] = {"tokens/s": "tokens/s", "ms": "ms"}
+
+FIELDS: Final = (
+    Field(
+        name="before",
+        label="Before",
+        about="Numbers, one a line or with spaces between, a JSON array, or a benchmark's result file.",
+        rows=7,
+    ),
+    Field(
+        name="after",
+        label="After",
+        about="The same way, of the other configuration.",
+        rows=7,
+    ),
+    Field(
+        name="unit",
+        label="Unit",
+        about="Of both sets; result files hold tokens/s.",
+        choices=(("tokens/s", "tokens/s, more is faster"), ("ms", "ms, less is faster")),
+    ),
+    Field(
+        name="warm_up",
+        label="Warm-up, values",
+        about="The first so many of each set are left out.",
+        default="0",
+        is_number=True,
+    ),
+    Field(
+        name="sent",
+        label="Requests in flight",
+        about="How many the measurement kept in flight; a log that shows more tells of other load.",
+        is_number=True,
+    ),
+    Field(
+        name="foreign_requests",
+        label="Other requests",
+        about="How many you know to have run beside the measurement.",
+        default="0",
+        is_number=True,
+    ),
+    Field(
+        name="flags",
+        label="Flags",
+        about="Options the claim turns on, with commas between, as --mamba-cache-mode.",
+    ),
+    Field(
+        name="log",
+        label="The server's log",
+        about="Of the time of both sets, with its start; lines that tell of load or name a flag are read.",
+        rows=5,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """One value in the picture: where it lies across and down."""
+
+    x: str
+    y: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Both sets side by side, what they say, and what the page shows of it."""
+
+    comparison: Comparison
+
+    @property
+    def arithmetic(self) -> tuple[str, ...]:
+        """How the figures were worked out, a line for each."""
+        return comparison_arithmetic(self.comparison)
+
+    @property
+    def sets(self) -> list[tuple[str, Sequence[str]]]:
+        """Each set's name and its cells: repetitions, median, middle half, range, spread."""
+        found = self.comparison
+        return [("Before", _cells(found.before)), ("After", _cells(found.after))]
+
+    @property
+    def change(self) -> str:
+        """By how much the median moved, in percent."""
+        return signed(self.comparison.change_percent)
+
+    @property
+    def speed(self) -> str:
+        """By how much tokens come faster, in percent."""
+        return signed(self.comparison.speedup_percent)
+
+    @property
+    def traps(self) -> list[tuple[Trap, str]]:
+        """Each trap that was sprung with what to do about it."""
+        return [(trap, ADVICE[trap.code]) for trap in self.comparison.traps]
+
+    @property
+    def repetitions(self) -> list[tuple[int, str, str]]:
+        """The first repetitions of both sets beside each other, nothing where one has fewer."""
+        before, after = (list(map(_value, each.values[:MOST_SHOWN])) for each in self._summaries)
+        longest = max(len(before), len(after))
+        before, after = (each + [""] * (longest - len(each)) for each in (before, after))
+        return [(at, *pair) for at, pair in enumerate(zip(before, after, strict=True), start=1)]
+
+    @property
+    def more(self) -> int:
+        """How many repetitions of the longer set are not shown."""
+        return max(0, *(each.count - MOST_SHOWN for each in self._summaries))
+
+    @property
+    def dots(self) -> list[Dot]:
+        """Where the values lie that the picture shows."""
+        return [
+            Dot(x=self._across(value), y=_ROWS[at])
+            for at, each in enumerate(self._summaries)
+            for value in each.values[:MOST_SHOWN]
+        ]
+
+    @property
+    def medians(self) -> list[Dot]:
+        """Where both medians lie in the picture."""
+        return [Dot(x=self._across(each.median), y=_ROWS[at]) for at, each in enumerate(self._summaries)]
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The least and the most of both sets."""
+        least, most = self.comparison.whole
+        return _value(least), _value(most)
+
+    @property
+    def _summaries(self) -> tuple[Summary, Summary]:
+        return self.comparison.before, self.comparison.after
+
+    def _across(self, value: Decimal) -> str:
+        least, most = self.comparison.whole
+        share = (value - least) / (most - least) if most > least else Decimal("0.5")
+        return f"{_LEFT + share * _WIDE:.1f}"
+
+
+_ROWS: Final = (22, 54)
+_LEFT: Final = 60
+_WIDE: Final = 420
+_LONGEST_VALUE: Final = 12
+
+
+def _value(value: Decimal) -> str:
+    """Return a value as it was given, or to five digits when that is long."""
+    text = f"{value:f}"
+    return text if len(text) <= _LONGEST_VALUE else precise(value)
+
+
+def _cells(summary: Summary) -> Sequence[str]:
+    return (
+        f"{summary.count:,}",
+        precise(summary.median),
+        f"{precise(summary.low_quartile)} to {precise(summary.high_quartile)}",
+        f"{precise(min(summary.values))} to {precise(max(summary.values))}",
+        f"{summary.spread_percent:.1f}",
+    )
+
+
+def find(typed: Typed, _llms: Llms) -> Found | None:
+    """Return both sets side by side; None while nothing is typed."""
+    if all(typed.texts[field.name] == field.initial for field in FIELDS):
+        return None
+    unit = _UNITS[typed.text("unit")]
+    warm_up = typed.whole("warm_up", low=0, high=_MOST_WARM_UP) or 0
+    evidence = Evidence(
+        sent=typed.whole("sent", low=1, high=_MOST_REQUESTS),
+        foreign_requests=typed.whole("foreign_requests", low=0, high=_MOST_REQUESTS) or 0,
+        log=typed.text("log"),
+        flags=_flags(typed),
+    )
+    before, after = (
+        after_warm_up(_values(typed, name, unit=unit), name, warm_up=warm_up) for name in ("before", "after")
+    )
+    return Found(comparison=compared(before, after, unit=unit, evidence=evidence))
+
+
+def _values(typed: Typed, name: str, *, unit: Unit) -> list[Decimal]:
+    # What a form sends as a lone surrogate is no character, and is refused as no number.
+    return read_timings(typed.text(name).encode(errors="replace"), name, unit=unit)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    """Return the names of flags between commas, line ends or before the next dash, without their values."""
+    found = [each.strip() for each in re.split(r"[,\n]|\s(?=-)", text)]
+    named = [re.split(r"[\s=]", each)[0] if each.startswith("-") else each for each in found]
+    return tuple(dict.fromkeys(filter(None, named)))
+
+
+def _flags(typed: Typed) -> tuple[str, ...]:
+    flags = _split(typed.text("flags"))
+    long = next((flag for flag in flags if len(flag) > _LONGEST_FLAG), None)
+    if long is not None or len(flags) > _MOST_FLAGS:
+        expected = f"name at most {_MOST_FLAGS} flags of at most {_LONGEST_FLAG} characters each"
+        raise QueryError("flags", (long or flags[_MOST_FLAGS])[:_SHOWN], expected)
+    return flags
+
+
+_SHOWN: Final = 40
+
+
+def kept(typed: Typed) -> Mapping[str, str]:
+    """Return the numbers of both sets, and of a log no more than the check reads."""
+    unit = _UNITS[typed.text("unit")]
+    numbers = {
+        name: "\n".join(map(str, _values(typed, name, unit=unit)))
+        for name in ("before", "after")
+        if typed.text(name)
+    }
+    flags = _flags(typed)
+    return {
+        **typed.texts,
+        **numbers,
+        "flags": ", ".join(flags),
+        "log": lines_that_matter(typed.text("log"), flags),
+    }
+
+
+def document(found: Found) -> dict[str, Any]:
+    """Return what was found as JSON."""
+    return comparison_document(found.comparison)
+
+
+_QUANTITIES: Final = ("median", "low_quartile", "high_quartile")
+
+
+def rows(found: Found) -> Iterator[Sequence[object]]:
+    """Yield a line for each quantity of both sets and of the comparison, the verdict, and each trap."""
+    comparison = found.comparison
+    unit = comparison.unit
+    for name, each in (("before", comparison.before), ("after", comparison.after)):
+        yield name, "repetitions", each.count, "values", ""
+        for quantity in _QUANTITIES:
+            yield name, quantity, getattr(each, quantity), unit, ""
+        yield name, "least", min(each.values), unit, ""
+        yield name, "most", max(each.values), unit, ""
+        yield name, "spread", each.spread_percent, "%", ""
+    yield "both", "change", comparison.change_percent, "%", ""
+    yield "both", "speedup", comparison.speedup_percent, "%", ""
+    yield "both", "overlap", comparison.overlap_percent, "%", ""
+    yield "both", "outcome", comparison.outcome, "", comparison.sentence
+    for trap, advice in found.traps:
+        yield "trap", trap.code, "", "", f"{trap.sentence} {advice}"
+
+
+def command(typed: Typed) -> str:
+    """Return the line that does the same in a terminal."""
+    initial = {field.name: field.initial for field in FIELDS}
+    options = [
+        f"--{name.replace('_', '-')} {shlex.quote(' '.join(typed.text(name).split()))}"
+        for name in ("unit", "warm_up", "sent", "foreign_requests")
+        if typed.text(name) != initial[name]
+    ]
+    log = ["--log server.log"] if typed.text("log") else []
+    flags = [f"--flag={shlex.quote(flag)}" for flag in _split(typed.text("flags"))[:_MOST_FLAGS]]
+    begin = "inferprice check claim timings --before before.txt --after after.txt"
+    return " ".join([begin, *options, *log, *flags])
+
+
+_STEADY: Final = "145.2\n144.8\n145.9\n145.1\n144.6"
+
+TOOL: Final = Tool(
+    name="timings",
+    title="Two sets of timings",
+    about="Whether two sets of repeated timings differ, or are one configuration measured twice.",
+    fields=FIELDS,
+    find=find,
+    document=document,
+    columns=("part", "quantity", "value", "unit", "says"),
+    rows=rows,
+    command=command,
+    kept=kept,
+    is_pasted=True,
+    examples=(
+        Example(label="two identical runs", texts={"before": _STEADY, "after": _STEADY}),
+        Example(
+            label="a clear difference",
+            texts={"before": _STEADY, "after": "171.3\n170.2\n172.8\n171.0\n170.9"},
+        ),
+        Example(
+            label="a warm-up included",
+            texts={"before": f"6.5\n{_STEADY}", "after": "6.9\n171.3\n170.2\n172.8\n171.0\n170.9"},
+        ),
+        Example(
+            label="a flag that fell back",
+            texts={
+                "before": _STEADY,
+                "after": "149.9\n150.2\n149.7\n150.4\n150.1",
+                "sent": "32",
+                "flags": "--mamba-cache-mode",
+                "log": "Running: 32 reqs\nmamba_cache_mode 'all' is not supported, falling back to 'align'",
+            },
+        ),
+    ),
+)
