@@ -11,13 +11,14 @@ from app.domain.serving.sampler import (
     Reason,
     Sampling,
     Server,
+    fallbacks_of,
     fields_of,
+    filled,
     flags_of,
     is_nested,
     path_of,
     reasons_of,
     request_in,
-    sampling_of,
     stated_in,
 )
 from app.domain.serving.sampler_rules import FIELDS, RULES
@@ -140,7 +141,8 @@ def _batch(
     gone: frozenset[int],
 ) -> tuple[list[Sampling], Running]:
     """Return all requests of a batch, and what runs of it when some, counted from 1, have ended."""
-    requests = [sampling_of(fields, server, endpoint=endpoint, name=name) for name, fields in named]
+    fallbacks = fallbacks_of(server, endpoint=endpoint)
+    requests = [filled(fields, fallbacks, name=name) for name, fields in named]
     left = [one for at, one in enumerate(requests, start=1) if at not in gone]
     return requests, Running().join(requests).left(left)
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from app.domain.serving.sampler_rules import Endpoint, Field, Path, SamplingDefaults
 
+    Fallbacks = Mapping[Field, tuple[str, float]]
+
 _MOST_TOP_K: Final = 2**31 - 1
 _PROMPTS: Final = ("text", "input_ids", "input_embeds")
 
@@ -115,29 +117,49 @@ class Flags:
         return self.top_p or self.top_k or self.min_p
 
 
-def sampling_of(body: Mapping[str, Any], server: Server, *, endpoint: Endpoint, name: str) -> Sampling:
-    """Return what the scheduler sees of a request body.
+def fallbacks_of(server: Server, *, endpoint: Endpoint) -> Fallbacks:
+    """Return the value of each field that a request to an endpoint leaves out, with its source.
 
-    The request goes first, then the model's file where the endpoint reads it, then the preferred parameters
-    where the endpoint leaves a field open, then the endpoint's defaults.
+    The model's file goes first where the endpoint reads it, then the preferred parameters where the endpoint
+    leaves a field open, then the endpoint's defaults.
 
     Raises:
         InputError: a field has no value that the server takes.
     """
     rule = RULES.endpoints[endpoint]
-    layers: list[tuple[str, Mapping[str, Any]]] = [(REQUEST, body)]
+    layers: list[tuple[str, Mapping[str, Any]]] = []
     if server.generation_config and server.sampling_defaults == "model":
         layers.append((MODEL, _only(server.generation_config, rule.from_model)))
     if server.preferred:
         layers.append((PREFERRED, _only(server.preferred, rule.left_open)))
     layers.append((f"the default of {rule.route}", _only(rule.defaults, FIELDS)))
+    found: dict[Field, tuple[str, float]] = {}
+    for field in FIELDS:
+        source, value = next(
+            (source, layer[field]) for source, layer in layers if layer.get(field) is not None
+        )
+        found[field] = source, checked(value, field, name=source)
+    return found
+
+
+def sampling_of(body: Mapping[str, Any], server: Server, *, endpoint: Endpoint, name: str) -> Sampling:
+    """Return what the scheduler sees of one request body; see `filled` and `fallbacks_of` for the errors."""
+    return filled(body, fallbacks_of(server, endpoint=endpoint), name=name)
+
+
+def filled(body: Mapping[str, Any], fallbacks: Fallbacks, *, name: str) -> Sampling:
+    """Return what the scheduler sees of a request body: what it states, else the fallbacks.
+
+    Raises:
+        InputError: a field has no value that the server takes.
+    """
     values: dict[Field, float] = {}
     sources: dict[Field, str] = {}
     for field in FIELDS:
-        sources[field], value = next(
-            (source, layer[field]) for source, layer in layers if layer.get(field) is not None
-        )
-        values[field] = checked(value, field, name=name)
+        if body.get(field) is None:
+            sources[field], values[field] = fallbacks[field]
+        else:
+            sources[field], values[field] = REQUEST, checked(body[field], field, name=name)
     asked = int(values["top_k"])
     return Sampling(
         name=name,

@@ -22,23 +22,28 @@ if TYPE_CHECKING:
     from app.domain.serving.sampler_rules import Endpoint, Field
 
 
-def kept_requests(data: bytes, name: str, *, endpoint: Endpoint) -> str:
+def kept_requests(data: bytes, name: str, *, endpoint: Endpoint, most: int | None = None) -> str:
     """Return JSON that `read_documents` reads under the same names and `judge` judges the same.
+
+    Of what would be longer than `most` characters only a beginning is returned, that is longer than that.
 
     Raises:
         InputError: it cannot be read, or the parameters of a request are no object.
     """
     read_documents(data, name)
     parts: list[str] = []
-    line = 1
+    line, length = 1, 0
     for value in read_values(data, name):
+        if most is not None and length > most:
+            break
         # Without lines of their own (line 0) values follow each other at once, so that they get none.
         parts.append("\n" * max(0, value.line - line))
         line = value.line or line
         if isinstance(value.found, list):
-            parts.append(f"[{','.join(_kept(body, endpoint=endpoint) for body in value.found)}]")
+            parts.append(f"[{','.join(_kept(body, endpoint=endpoint) for body in value.found[:most])}]")
         else:
             parts.append(_kept(value.found, endpoint=endpoint))
+        length += len(parts[-1])
     return "".join(parts)
 
 

@@ -10,6 +10,8 @@ from app.domain.serving.sampler import (
     PREFERRED,
     REQUEST,
     Sampling,
+    fallbacks_of,
+    filled,
     flags_of,
     is_off,
     path_of,
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from app.domain.serving.batch import Verdict
-    from app.domain.serving.sampler import Server
+    from app.domain.serving.sampler import Fallbacks, Server
     from app.domain.serving.sampler_rules import Endpoint, Field, Path
 
 _NAMED: Final = 3
@@ -157,7 +159,8 @@ def _preferred_off(server: Server, *, endpoint: Endpoint) -> list[Field]:
 def _way(
     alike: Sequence[Sequence[Sampling]], server: Server, *, endpoint: Endpoint, orders: tuple[str, ...]
 ) -> Remedy:
-    tried = [(group, *_tried(group[0], server, endpoint=endpoint)) for group in alike]
+    fallbacks = fallbacks_of(server, endpoint=endpoint)
+    tried = [(group, *_tried(group[0], fallbacks)) for group in alike]
     stated: dict[tuple[tuple[Field, float], ...], list[str]] = defaultdict(list)
     for group, values, _ in tried:
         if values:
@@ -193,18 +196,18 @@ def _moved(
                 yield Moved(field=field, least=min(came), most=max(came), after=value, requests=len(came))
 
 
-def _tried(one: Sampling, server: Server, *, endpoint: Endpoint) -> tuple[dict[Field, float], Sampling]:
+def _tried(one: Sampling, fallbacks: Fallbacks) -> tuple[dict[Field, float], Sampling]:
     """Return what a request has to state on this server, and what the scheduler sees of it then."""
     body: dict[str, float] = {
         field: value for field, value in one.asked.items() if one.sources[field] == REQUEST
     }
     values: dict[Field, float] = {}
-    after = sampling_of(body, server, endpoint=endpoint, name=one.name)
+    after = filled(body, fallbacks, name=one.name)
     # A greedy request hides its top_k, so what is stated may bring up another reason.
     while why := reasons_of(after):
         for reason in why:
             body[reason.field] = values[reason.field] = RULES.neutral[reason.field]
-        after = sampling_of(body, server, endpoint=endpoint, name=one.name)
+        after = filled(body, fallbacks, name=one.name)
     return values, after
 
 

@@ -14,6 +14,7 @@ from app.domain.serving.sampler_kept import kept_config, kept_requests
 from app.domain.serving.sampler_remedies import remedies
 from app.domain.serving.sampler_rules import FIELDS as SAMPLING_FIELDS
 from app.domain.serving.sampler_rules import RULES
+from app.web.state import MAX_QUERY_STRING
 from app.web.tools.fields import Field
 from app.web.tools.tool import Example, Tool
 
@@ -227,7 +228,9 @@ def kept(typed: Typed) -> Mapping[str, str]:
     texts = {**typed.texts, "ended": ", ".join(str(number) for number in _ended(typed))}
     if typed.text("requests").strip():
         endpoint = _ENDPOINTS[typed.text("endpoint")]
-        texts["requests"] = kept_requests(typed.text("requests").encode(), "requests", endpoint=endpoint)
+        texts["requests"] = kept_requests(
+            typed.text("requests").encode(), "requests", endpoint=endpoint, most=MAX_QUERY_STRING
+        )
     for name in ("generation_config", "preferred"):
         text = typed.text(name)
         texts[name] = kept_config(text.encode(), name) if text.strip() else ""

@@ -84,6 +84,14 @@ def test_only_what_the_path_depends_on_is_kept(endpoint: Endpoint, text: str, ke
     assert kept_requests(text.encode(), "requests", endpoint=endpoint) == kept
 
 
+@pytest.mark.parametrize("text", ['{"top_k":5}\n' * 50, f"[{','.join(['{}'] * 50)}]", '{"top_k":5}' * 50])
+def test_what_no_link_holds_is_not_worked_out_to_its_end(text: str) -> None:
+    cut = kept_requests(text.encode(), "requests", endpoint="chat", most=30)
+    whole = kept_requests(text.encode(), "requests", endpoint="chat")
+    assert 30 < len(cut) < len(whole)
+    assert kept_requests(text.encode(), "requests", endpoint="chat", most=len(whole)) == whole
+
+
 def test_fields_beside_a_line_of_a_batch_file_are_told_like_those_of_a_body() -> None:
     line = {"body": {"text": "a", "top_p": 0.5}}
     (note,) = judge([("r", line)], Server(), endpoint="generate").notes
