@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.domain.serving.reading import MOST_ENTRIES, InputError
 from app.domain.serving.sampler import (
+    NESTED,
     Flags,
     Reason,
     Sampling,
@@ -200,6 +201,8 @@ def _notes(
         yield f"{whose} not read generation_config.json."
     if endpoint == "generate" and any(has_fields_beside(body) for _, body in bodies):
         yield "/generate reads sampling_params alone; fields beside it were left out."
+    if endpoint != "generate" and any(NESTED in request_in(body) for _, body in bodies):
+        yield f"{rule.route} does not read sampling_params; choose /generate if the requests go there."
 
 
 def has_fields_beside(body: Mapping[str, Any]) -> bool:

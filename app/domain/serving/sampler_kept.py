@@ -57,12 +57,14 @@ def kept_config(data: bytes, name: str) -> str:
 
 
 def _kept(body: Mapping[str, Any], *, endpoint: Endpoint) -> str:
+    # That something stands where it is not read is worth a note, so it is kept, but not what it says.
     request = request_in(body)
     each = [_numbers(stated_in(fields)) for fields in fields_of(body, endpoint=endpoint, name="")]
+    if endpoint != "generate" and NESTED in request:
+        return _compact({**each[0], NESTED: {}})
     if endpoint != "generate" or not is_nested(request):
         return _compact(each[0])
     nested = each if isinstance(request.get(NESTED), list) else each[0]
-    # That a field stands where it is not read is worth a note; what it says there is not kept.
     beside = next(iter(stated_in(request)), None)
     return _compact({NESTED: nested} if beside is None else {NESTED: nested, beside: 1})
 

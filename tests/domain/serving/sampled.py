@@ -21,6 +21,7 @@ OTHERS = st.fixed_dictionaries(
         "model": st.text(max_size=9),
         "messages": st.just([{"role": "user", "content": "a secret"}]),
         "repetition_penalty": st.just(1.05),
+        "sampling_params": st.just({"top_k": 5, "stop": "a secret"}),
         "stop": st.lists(st.text(max_size=3), max_size=2),
     },
 )

@@ -140,6 +140,14 @@ def test_generate_reads_its_own_parameters_one_set_for_each_prompt() -> None:
     assert verdict({"text": "a", "sampling_params": None}, endpoint="generate").path == "gumbel"
 
 
+def test_parameters_of_generate_are_not_read_elsewhere_and_that_is_said() -> None:
+    found = verdict({"body": {"sampling_params": {"top_k": 5}}})
+    assert (found.path, found.notes) == (
+        "gumbel",
+        ("/v1/chat/completions does not read sampling_params; choose /generate if the requests go there.",),
+    )
+
+
 def test_a_line_of_a_batch_file_holds_its_request_under_body() -> None:
     line = {"custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": {"top_k": 5}}
     assert verdict(line).counts == {"top_k": 1}

@@ -69,7 +69,7 @@ def test_what_is_kept_of_a_config_is_read_as_the_whole(config: dict[str, Any]) -
         ("chat", '{\n "messages": [],\n "min_p": 1e-7\n}', '{"min_p":1e-07}'),
         ("chat", '[{"top_k": 5}, {"seed": 1}]', '[{"top_k":5},{}]'),
         ("chat", '{"custom_id": "1", "body": {"top_k": 5}}', '{"top_k":5}'),
-        ("chat", '{"sampling_params": {"top_k": 5}}', "{}"),
+        ("chat", '{"sampling_params": {"top_k": 5}, "min_p": 0}', '{"min_p":0,"sampling_params":{}}'),
         ("generate", '{"text": "hello"}', '{"sampling_params":{}}'),
         ("generate", '{"text": "hello", "top_p": "none"}', '{"sampling_params":{},"top_p":1}'),
         (
