@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from app.domain.serving.cors import (
     ALLOW_CREDENTIALS,
@@ -62,6 +62,11 @@ class Finding:
     sentences: tuple[str, ...]
     missing: tuple[str, ...]
     got: tuple[Got, ...]
+
+    @property
+    def lines(self) -> list[Reading]:
+        """What a browser makes of each line of the two answers that counts."""
+        return list(readings(self.asked, preflight=self.preflight, plain=self.plain))
 
     @property
     def own(self) -> Got:
@@ -223,19 +228,16 @@ class Reading:
     means: str
 
 
-def readings(finding: Finding) -> Iterator[Reading]:
+def readings(asked: Asked, *, preflight: Answer | None, plain: Answer | None) -> Iterator[Reading]:
     """Yield the status and the access-control headers of both answers, by the Fetch standard."""
-    answers: tuple[tuple[What, Answer | None], ...] = (
-        ("preflight", finding.preflight),
-        ("GET", finding.plain),
-    )
+    answers: tuple[tuple[What, Answer | None], ...] = (("preflight", preflight), ("GET", plain))
     for what, answer in answers:
         if answer is None:
             continue
         yield Reading(what=what, header="status", value=str(answer.status), means=_status(what, answer))
         wanted = {ALLOW_ORIGIN: "", **({ALLOW_HEADERS: ""} if what == "preflight" else {})}
         for header, value in (wanted | dict(allow_headers(answer))).items():
-            means = _means(header, value, what=what, answer=answer, asked=finding.asked)
+            means = _means(header, value, what=what, answer=answer, asked=asked)
             yield Reading(what=what, header=header, value=value, means=means)
 
 
@@ -297,39 +299,3 @@ def _headers_mean(answer: Answer, asked: Asked) -> str:
     if lacks:
         return f"does not allow {shown(', '.join(lacks), most=200)}, so the POST is not sent"
     return f"allows {shown(', '.join(asked.names), most=200)}, which is all that the POST asks for"
-
-
-def pasted_document(finding: Finding) -> dict[str, Any]:
-    """Return a finding as programs take it: what `cors_document` holds, and what was pasted for which origin.
-
-    What is not known is null: the verdict where something is missing, an answer that was not pasted.
-    """
-    own = finding.own
-    return {
-        "verdict": finding.kind,
-        "is_open": finding.is_open,
-        "sentences": list(finding.sentences),
-        "url": finding.asked.url,
-        "origin": finding.asked.origin,
-        "headers_asked_for": list(finding.asked.names),
-        "may_send_json_post": own.may_post,
-        "may_read_plain_get": own.may_read,
-        "with_credentials": finding.with_credentials,
-        "preflight": _answer(finding.preflight),
-        "plain_get": _answer(finding.plain),
-        "missing": list(finding.missing),
-        "origins": [
-            {"origin": each.origin, "may_send_json_post": each.may_post, "may_read_plain_get": each.may_read}
-            for each in finding.got
-        ],
-        "lines": [
-            {"answer": each.what, "header": each.header, "value": each.value, "means": each.means}
-            for each in readings(finding)
-        ],
-    }
-
-
-def _answer(answer: Answer | None) -> dict[str, Any] | None:
-    if answer is None:
-        return None
-    return {"status": answer.status, "headers": dict(allow_headers(answer))}

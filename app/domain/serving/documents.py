@@ -10,6 +10,7 @@ from app.domain.serving.arithmetic import comparison_arithmetic, follows_arithme
 from app.domain.serving.benches import READERS
 from app.domain.serving.beside import sentence
 from app.domain.serving.cors import allow_headers
+from app.domain.serving.cors_found import readings
 from app.domain.serving.expert_cache import SOURCE, VERSION
 from app.domain.serving.expert_cache_cautions import cautions
 from app.domain.serving.expert_cache_measured import CONDITIONS, MEASURED
@@ -17,7 +18,7 @@ from app.domain.serving.sampler_rules import RULES
 from app.domain.serving.traps import ADVICE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from decimal import Decimal
 
     from app.domain.serving.batch import Verdict as SamplerVerdict
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from app.domain.serving.beside import Bench, Placed
     from app.domain.serving.cors import Answer
     from app.domain.serving.cors import Verdict as CorsVerdict
+    from app.domain.serving.cors_found import Finding, Reading
     from app.domain.serving.expert_cache import Group, Plan
     from app.domain.serving.prefix_cache import FirstToken, RoutingCost
     from app.domain.serving.sampler import Sampling
@@ -158,11 +160,48 @@ def cors_document(found: CorsVerdict) -> dict[str, Any]:
         "with_credentials": exchange.with_credentials,
         "preflight": _answer(exchange.preflight),
         "plain_get": _answer(exchange.plain),
+        "lines": _lines(readings(exchange.asked, preflight=exchange.preflight, plain=exchange.plain)),
     }
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
+def pasted_document(found: Finding) -> dict[str, Any]:
+    """Return what pasted answers say: what `cors_document` holds, what is missing, and what each origin gets.
+
+    What is not known is null: the verdict where something is missing, an answer that was not pasted.
+    """
+    own = found.own
+    return {
+        "verdict": found.kind,
+        "is_open": found.is_open,
+        "sentences": list(found.sentences),
+        "url": found.asked.url,
+        "origin": found.asked.origin,
+        "headers_asked_for": list(found.asked.names),
+        "may_send_json_post": own.may_post,
+        "may_read_plain_get": own.may_read,
+        "with_credentials": found.with_credentials,
+        "preflight": _answer(found.preflight),
+        "plain_get": _answer(found.plain),
+        "lines": _lines(found.lines),
+        "missing": list(found.missing),
+        "origins": [
+            {"origin": each.origin, "may_send_json_post": each.may_post, "may_read_plain_get": each.may_read}
+            for each in found.got
+        ],
+    }
+
+
+def _answer(answer: Answer | None) -> dict[str, Any] | None:
+    if answer is None:
+        return None
     return {"status": answer.status, "headers": dict(allow_headers(answer))}
+
+
+def _lines(lines: Iterable[Reading]) -> list[dict[str, str]]:
+    return [
+        {"answer": each.what, "header": each.header, "value": each.value, "means": each.means}
+        for each in lines
+    ]
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from app.domain.query_error import QueryError
 from app.domain.serving.cors import MADE_UP, NULL, WORDS, asked_of
 from app.domain.serving.cors_curl import TIMEOUT_S, curl_line, label, mark_of
-from app.domain.serving.cors_found import NOT_ALL, find_pasted, pasted_document, readings
+from app.domain.serving.cors_found import NOT_ALL, find_pasted
 from app.domain.serving.cors_pasted import ONE_EACH, kept_answers, read_pasted
+from app.domain.serving.documents import pasted_document
 from app.web.tools.fields import Field
 from app.web.tools.tool import Example, Tool
 
@@ -134,12 +135,12 @@ class Found:
     @property
     def lines(self) -> list[Reading]:
         """The lines of both answers that count, at most as many as a page shows."""
-        return list(readings(self.finding))[:MOST_LINES_SHOWN]
+        return self.finding.lines[:MOST_LINES_SHOWN]
 
     @property
     def more(self) -> int:
         """How many lines are not shown."""
-        return max(0, len(list(readings(self.finding))) - MOST_LINES_SHOWN)
+        return max(0, len(self.finding.lines) - MOST_LINES_SHOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +197,7 @@ def document(found: Found) -> dict[str, Any]:
 def rows(found: Found) -> Iterator[Sequence[object]]:
     """Yield each line of both answers that counts."""
     origin = found.finding.asked.origin
-    for each in readings(found.finding):
+    for each in found.finding.lines:
         yield each.what, origin, each.header, each.value, each.means
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from app.domain.serving.cors import Answer, Exchange, asked_of, is_read, judge
 from app.domain.serving.cors_curl import label, mark_of, origins
-from app.domain.serving.cors_found import Finding, find_pasted, pasted_document, readings
+from app.domain.serving.cors_found import Finding, find_pasted
 from app.domain.serving.cors_pasted import MOST_CHARS, MOST_LINES, Pasted, kept_answers, read_pasted
-from app.domain.serving.documents import cors_document
+from app.domain.serving.documents import cors_document, pasted_document
 from app.domain.serving.reading import InputError
 
 ASKED = asked_of("https://llm.example/v1/chat/completions")
@@ -303,7 +303,7 @@ def test_what_a_browser_makes_of_each_header() -> None:
 
     def means(text: str, field: str = "preflight") -> dict[str, str]:
         read = read_pasted(asked, answers="", **{field: text})
-        return {each.header: each.means for each in readings(find_pasted(asked, read))}
+        return {each.header: each.means for each in find_pasted(asked, read).lines}
 
     star = means(f"HTTP/1.1 200\n{STAR}{CREDS}access-control-allow-headers: *\naccess-control-max-age: 9\n")
     assert star == {

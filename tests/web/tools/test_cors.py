@@ -14,8 +14,9 @@ from starlette.testclient import TestClient
 
 from app.domain.serving.cors import asked_of
 from app.domain.serving.cors_curl import curl_line, label, mark_of
-from app.domain.serving.cors_found import find_pasted, pasted_document
+from app.domain.serving.cors_found import find_pasted
 from app.domain.serving.cors_pasted import read_pasted
+from app.domain.serving.documents import pasted_document
 from app.web.tools.cors import MEANS, TOOL
 
 PATH = "/tools/cors"
