@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Whose prices to read: one accelerator, one pricing model, these kinds of service (empty: all)."""
+    """Whose prices to read: one accelerator, one pricing model, these services and providers (empty: all)."""
 
     accelerator: str
     pricing: str
     services: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
 
 
 ROWS_AT_ONCE: Final = 1000
@@ -95,6 +96,8 @@ def prices_query(wanted: Wanted, *, start: datetime, end: datetime, limit: int) 
         )
         .limit(limit)
     )
+    if wanted.providers:
+        query = query.where(offer.c.provider.in_(wanted.providers))
     return query.where(offer.c.service_kind.in_(wanted.services)) if wanted.services else query
 
 

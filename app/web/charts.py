@@ -97,7 +97,10 @@ def series_name(line: Line) -> str:
 
 
 def history_figure(history: History, *, unit: str) -> Figure:
-    """Return the step lines of a history: whole where read, dotted where announced, nothing in a gap."""
+    """Return the step lines of a history: whole where read, dotted where announced, nothing in a gap.
+
+    The reader's own figures are level lines of ink between two stars.
+    """
     traces: list[dict[str, Any]] = []
     many = sum(len(line.stretches) for line in history.lines) > MOST_MARKED
     for line, (colour, symbol, dash) in zip(history.lines, styles(len(history.lines)), strict=True):
@@ -134,9 +137,27 @@ def history_figure(history: History, *, unit: str) -> Figure:
                     "connectgaps": False,
                 }
             )
+    traces += [_own_line(each.line, history.figures, unit=unit) for each in history.own]
     return {
         "data": traces,
         "layout": layout({"type": "date"}, {"title": {"text": unit}, "rangemode": "tozero"}, showlegend=True),
+    }
+
+
+def _own_line(line: Line, figures: Mapping[int, Decimal | None], *, unit: str) -> Figure:
+    """Return the level line of one of the reader's own figures."""
+    x, y = _points(line.stretches, figures)
+    name = _plain(provider_label(line.provider))
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": x,
+        "y": y,
+        "line": {"color": INK, "dash": "solid", "width": 2},
+        "marker": {"color": INK, "symbol": OWN_SYMBOL, "size": 14},
+        "hovertemplate": f"%{{y:.3f}} {unit}<extra>{name}</extra>",
+        "connectgaps": False,
     }
 
 

@@ -168,7 +168,7 @@ def _plain(served: Served, card: Accelerator, query: OfferQuery) -> dict[str, An
         "cheapest_on_demand_usd_per_tbs_hour": None if per_tbs is None else float(per_tbs),
         "siblings": [each.id for each in _siblings(card)],
         "offers_href": link("/offers.json", OfferQuery(gpu=(card.id,), quote=query.quote, own=query.own)),
-        "history_href": history_link("/history.json", HistoryQuery(gpu=card.id)),
+        "history_href": history_link("/history.json", _over_time(card, query)),
     }
 
 
@@ -220,7 +220,7 @@ def gpu_page(served: Served, card: Accelerator, *, shared: Shared, asked: OfferQ
     text = link("", asked)
     line = gpu_line(card, _rows(served, card), precision=query.precision)
     selection = served.board.select(query, everything=True)
-    over_time = HistoryQuery(gpu=card.id)
+    over_time = _over_time(card, asked)
     steps = table_lines(load_history(shared, served, query=over_time), most=MOST_STEPS)
     return GpuPage(
         title=card.name,
@@ -254,6 +254,11 @@ def gpu_page(served: Served, card: Accelerator, *, shared: Shared, asked: OfferQ
         csv_href=link(f"/gpus/{card.id}.csv", asked),
         source_links=tuple((each, words.safe_url(each.split(" ")[0])) for each in card.sources),
     )
+
+
+def _over_time(card: Accelerator, asked: OfferQuery) -> HistoryQuery:
+    """Return the question to the history of a card, with the reader's own figures."""
+    return HistoryQuery(gpu=card.id, quote=asked.quote, own=asked.own)
 
 
 def _heading(key: str, query: OfferQuery) -> Heading:

@@ -11,8 +11,8 @@ import orjson
 from starlette.responses import RedirectResponse
 
 from app.domain.accelerators import PRECISIONS
-from app.domain.offers import MICROS_PER_USD, PricingModel, ServiceKind
-from app.domain.query import OfferQuery
+from app.domain.offers import MICROS_PER_USD, OWN_PREFIX, PricingModel, ServiceKind
+from app.domain.query import OfferQuery, query_pairs
 from app.web import charts, words
 from app.web.boards import last_second_of
 from app.web.history_query import (
@@ -21,12 +21,14 @@ from app.web.history_query import (
     History,
     HistoryQuery,
     history_link,
+    history_pairs,
     load_history,
     read_history_query,
 )
 from app.web.kept import answer_kept, base_of, csv_of, json_of, page_of
+from app.web.own_figures import figures_of
 from app.web.render import unit
-from app.web.state import query_text, read_pairs
+from app.web.state import joined, link, query_text, read_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -36,8 +38,10 @@ if TYPE_CHECKING:
 
     from app.domain.history import Line, Stretch
     from app.domain.metrics import Metric
+    from app.domain.offers import Offer
     from app.web.answers import Answer
     from app.web.boards import Served
+    from app.web.own_figures import OwnFigure
 
 MOST_LINES: Final = 300
 """Stretches that the page's table shows, the latest first; CSV and JSON have all."""
@@ -52,6 +56,7 @@ COLUMNS: Final = (
     "usd_per_gpu_hour",
     "announced",
     "offer_id",
+    "is_own",
 )
 
 
@@ -80,6 +85,15 @@ class HistoryLine(NamedTuple):
     usd: str
     announced: bool
     href: str
+    is_own: bool
+
+
+class Provider(NamedTuple):
+    """One provider to choose, and whether it is chosen."""
+
+    value: str
+    label: str
+    chosen: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +117,16 @@ class HistoryPage:
     precisions: tuple[str, ...]
     pricings: tuple[tuple[str, str], ...]
     services: tuple[tuple[str, str], ...]
+    providers: tuple[Provider, ...]
+    own: tuple[OwnFigure, ...]
+    kept: tuple[tuple[str, str], ...]
     canonical: str
     csv_href: str
     json_href: str
     figure_href: str
     board_href: str
+    gpu_href: str
+    quote_href: str
 
 
 def history(request: Request) -> Response:
@@ -135,7 +154,7 @@ def history_csv(request: Request) -> Response:
     def make(_served: Served, found: History) -> Answer:
         rows = [
             [words.provider_name(line.provider), *_plain_stretch(found, line, each)]
-            for line in found.lines
+            for line in found.shown
             for each in line.stretches
         ]
         return csv_of(f"history-{found.query.gpu}", COLUMNS, rows=rows)
@@ -169,7 +188,7 @@ def unit_of(found: History) -> str:
 
 def history_page(served: Served, found: History) -> HistoryPage:
     """Work out what the page shows."""
-    query = found.query
+    query, own = found.query, OfferQuery(quote=found.query.quote, own=found.query.own)
     on_board = {row.accelerator.id for row in served.board.rows if row.accelerator}
     names = [(card.id, card.name) for card in served.board.catalogue.accelerators]
     stretches = sum(len(line.stretches) for line in found.lines)
@@ -191,12 +210,27 @@ def history_page(served: Served, found: History) -> HistoryPage:
         precisions=PRECISIONS,
         pricings=tuple((each.value, words.PRICING[each]) for each in PricingModel),
         services=tuple((each.value, words.SERVICE[each]) for each in ServiceKind),
+        providers=_providers(served, query),
+        own=tuple(figures_of(query, href=lambda without: history_link("/history", without))),
+        kept=query_pairs(own.replace(spec=query.spec)),
         canonical=history_link("/history", query),
         csv_href=history_link("/history.csv", query),
         json_href=history_link("/history.json", query),
         figure_href=history_link("/figures/history.json", query),
-        board_href=f"/?gpu={query.gpu}",
+        board_href=link("/", own, gpu=(query.gpu,), provider=query.provider),
+        gpu_href=link(f"/gpus/{query.gpu}", own),
+        quote_href=f"/quote?{joined([('back', '/history'), *history_pairs(query)])}",
     )
+
+
+def _providers(served: Served, query: HistoryQuery) -> tuple[Provider, ...]:
+    """Return the providers to choose from: those on the board, and what is chosen."""
+    listed = {row.offer.provider for row in served.board.rows if not row.offer.is_own}
+    found = [
+        Provider(each, words.provider_name(each), each in query.provider)
+        for each in {*listed, *query.provider}
+    ]
+    return tuple(sorted(found, key=lambda each: (each.label.casefold(), each.value)))
 
 
 def _ranges(served: Served, query: HistoryQuery) -> Iterator[Choice]:
@@ -234,13 +268,35 @@ def _notices(found: History) -> Iterator[str]:
             f"No dense {found.query.precision.upper()} rate is published for the {found.card.name}, "
             "so this figure is unknown."
         )
+    yield from _own_notices(found)
+
+
+def _own_notices(found: History) -> Iterator[str]:
+    """Yield which of the reader's own figures are not drawn, and which have other terms than what is."""
+    for row in found.own_elsewhere:
+        card = row.accelerator.name if row.accelerator else row.offer.accelerator_as_written
+        yield f"{_own_name(row.offer)} is for the {card} and is not shown here."
+    for row, _ in found.own:
+        offer = row.offer
+        if offer.pricing_model.value != found.query.pricing:
+            lines = words.PRICING[PricingModel(found.query.pricing)]
+            yield f"{_own_name(offer)} is {words.pricing(offer)}; the other lines are {lines}."
+        if found.query.service and offer.service_kind.value not in found.query.service:
+            kinds = ", ".join(words.SERVICE[ServiceKind(each)] for each in found.query.service)
+            yield f"{_own_name(offer)} is for: {words.SERVICE[offer.service_kind]}; the other lines: {kinds}."
+
+
+def _own_name(offer: Offer) -> str:
+    """Return what a reader's own figure is called: your quote Hale."""
+    return f"{offer.sku.capitalize()} {words.provider_name(offer.provider)}"
 
 
 def table_lines(found: History, *, most: int) -> list[HistoryLine]:
-    """Return the stretches of all lines, the latest first, and at most so many."""
+    """Return the reader's own lines, then the stretches of all others, the latest first; at most so many."""
+    own = [(each.line, stretch) for each in found.own for stretch in each.line.stretches]
     pairs = [(line, each) for line in found.lines for each in line.stretches]
     pairs.sort(key=lambda pair: pair[1].starts, reverse=True)
-    return [_table_line(found, line, each) for line, each in pairs[:most]]
+    return [_table_line(found, line, each) for line, each in [*own, *pairs][:most]]
 
 
 def _table_line(found: History, line: Line, each: Stretch) -> HistoryLine:
@@ -256,6 +312,7 @@ def _table_line(found: History, line: Line, each: Stretch) -> HistoryLine:
         usd=words.number(Decimal(each.usd_micros) / MICROS_PER_USD, 3),
         announced=each.announced,
         href=_evidence(each, found),
+        is_own=line.provider.startswith(OWN_PREFIX),
     )
 
 
@@ -263,6 +320,10 @@ def _evidence(each: Stretch, found: History) -> str:
     """Return the address of what stands behind a price, on a day whose board holds it; else nothing."""
     if each.offer_id is None or each.starts > found.now:
         return ""
+    if each.offer_id < 0:
+        query = found.query
+        figures = OfferQuery(precision=query.precision, weights_gb=query.weights_gb, spec=query.spec)
+        return link(f"/offers/{each.offer_id}", figures, quote=query.quote, own=query.own)
     if each.ends >= found.now:
         return f"/offers/{each.offer_id}"
     last = last_second_of(each.starts.date())
@@ -280,6 +341,7 @@ def _plain_stretch(found: History, line: Line, each: Stretch) -> list[object]:
         each.usd_micros / MICROS_PER_USD,
         each.announced,
         each.offer_id,
+        line.provider.startswith(OWN_PREFIX),
     ]
 
 
@@ -293,18 +355,21 @@ def history_document(found: History) -> dict[str, Any]:
         "unit": unit_of(found),
         "spec": query.spec,
         "bandwidth_tb_s": float(found.card.bandwidth_tb_s),
+        "provider": list(query.provider),
         "pricing": query.pricing,
         "service": list(query.service),
         "from": found.first.isoformat(),
         "to": query.end.isoformat() if query.end else None,
         "not_in_dollars": list(found.other_currency),
+        "own_not_shown": [row.offer.provider for row in found.own_elsewhere],
         "lines": [
             {
                 "provider": line.provider,
                 "line": line.what,
+                "is_own": line.provider.startswith(OWN_PREFIX),
                 "stretches": _stretches_json(line, figures),
             }
-            for line in found.lines
+            for line in found.shown
         ],
     }
 

@@ -15,11 +15,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.domain.accelerators import other_figures
 from app.domain.cadence import DAILY, MISSED_TO_STALE, read_every
-from app.domain.history import FOR_EVER, Known, figure_of_price, lines_of, window
+from app.domain.history import FOR_EVER, Known, Line, Stretch, figure_of_price, lines_of, window
 from app.domain.metrics import METRICS, Metric, View
 from app.domain.offers import MICROS_PER_USD, PricingModel
 from app.domain.providers import MARKETPLACE, load_providers
-from app.domain.query import OfferQuery, QueryError, parse_query
+from app.domain.query import OfferQuery, QueryError, parse_query, query_pairs
 from app.store import history as store
 from app.store.changes import midnight
 from app.store.session import reading
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from app.domain.accelerators import Accelerator
-    from app.domain.history import Line
     from app.domain.query import Vocabulary
+    from app.domain.quotes import OwnHardware, Quote
+    from app.domain.rows import Row
     from app.web.boards import Served
     from app.web.shared import Shared
 
@@ -49,7 +50,13 @@ OLDEST: Final = date(2000, 1, 1)
 """A day before any price; what an address asks of earlier ones is read from here on."""
 
 DEFAULT_GPU: Final = "h100-sxm"
-NAMES: Final = ("gpu", "metric", "precision", "weights_gb", "pricing", "service", "from", "to", "spec")
+NAMES: Final = (
+    *("gpu", "metric", "precision", "weights_gb", "provider", "pricing", "service", "from", "to", "spec"),
+    *("quote", "own"),
+)
+REPEATED: Final = frozenset({"provider", "service", "quote", "own"})
+"""Parameters that may stand several times."""
+
 BOARD_NAMES: Final = {"gpu": "baseline", "from": "as_of", "to": "as_of"}
 """Parameters that are read as one of the board's: a variant, a day."""
 
@@ -69,11 +76,14 @@ class HistoryQuery:
     metric: str = "usd_per_gpu_hour"
     precision: str = "fp8"
     weights_gb: Decimal = Decimal(70)
+    provider: tuple[str, ...] = ()
     pricing: str = PricingModel.ON_DEMAND.value
     service: tuple[str, ...] = ()
     start: date | None = None
     end: date | None = None
     spec: str = "main"
+    quote: tuple[Quote, ...] = ()
+    own: tuple[OwnHardware, ...] = ()
 
     def replace(self, **fields: Any) -> HistoryQuery:
         """Return the query with some fields changed."""
@@ -85,7 +95,9 @@ class History:
     """The lines that answer a question, and what was left out because it is not in dollars.
 
     `card` has the figures in use; `other_card` those that are published too, where they change the metric.
-    `figures` gives the metric for each price in micro-dollars per GPU-hour that stands in a line.
+    `figures` gives the metric for each price in micro-dollars per GPU-hour that stands in a line. `own` are
+    the reader's own figures for the card, level over the whole time that is shown, and `own_elsewhere` those
+    for other cards, which are not; both in the board's order.
     """
 
     query: HistoryQuery
@@ -97,6 +109,20 @@ class History:
     other_currency: tuple[str, ...]
     first: date
     now: datetime
+    own: tuple[Own, ...] = ()
+    own_elsewhere: tuple[Row, ...] = ()
+
+    @property
+    def shown(self) -> tuple[Line, ...]:
+        """Return all lines: the reader's own, then those of providers."""
+        return (*(each.line for each in self.own), *self.lines)
+
+
+class Own(NamedTuple):
+    """One of the reader's own figures: its row of the board, and its line."""
+
+    row: Row
+    line: Line
 
 
 def read_history_query(text: str, words: Vocabulary) -> HistoryQuery:
@@ -109,7 +135,7 @@ def read_history_query(text: str, words: Vocabulary) -> HistoryQuery:
             asked.setdefault(name, []).append(value)
     found: dict[str, Any] = {}
     for name, values in asked.items():
-        if name != "service" and len(values) > 1:
+        if name not in REPEATED and len(values) > 1:
             raise QueryError(name, values[1], "give it once")
         found[name] = _metric(values[0]) if name == "metric" else _as_on_board(name, values, words)
     query = HistoryQuery(
@@ -154,10 +180,11 @@ def history_pairs(query: HistoryQuery) -> list[tuple[str, str]]:
     ]
     if query.weights_gb != default.weights_gb:
         pairs.append(("weights_gb", exact(query.weights_gb)))
+    pairs += [("provider", each) for each in query.provider]
     pairs += [("service", each) for each in query.service]
     days = (("from", query.start), ("to", query.end))
     pairs += [(name, day.isoformat()) for name, day in days if day]
-    return [*pairs, ("spec", query.spec)] if query.spec != default.spec else pairs
+    return [*pairs, *query_pairs(OfferQuery(spec=query.spec, quote=query.quote, own=query.own))]
 
 
 def history_link(path: str, query: HistoryQuery, **fields: Any) -> str:
@@ -175,7 +202,7 @@ def load_history(shared: Shared, served: Served, *, query: HistoryQuery) -> Hist
         with reading(shared.engine) as connection:
             return _read_lines(connection, served, query, now=shared.clock())
 
-    rows = (query.gpu, query.pricing, query.service, query.start, query.end)
+    rows = (query.gpu, query.provider, query.pricing, query.service, query.start, query.end)
     try:
         # A page and its chart ask for the same lines one after the other, as does another figure of them.
         return _history(query, served, served.kept("histories", _Recent).lines(rows, make))
@@ -219,7 +246,9 @@ def _read_lines(connection: Connection, served: Served, query: HistoryQuery, *, 
     last = query.end or served.words.today
     first = query.start or last - timedelta(days=min(DAYS, last.toordinal() - 1))
     start, end = midnight(max(first, OLDEST)), None if query.end is None else midnight(query.end) + DAILY
-    wanted = store.Wanted(accelerator=query.gpu, pricing=query.pricing, services=query.service)
+    wanted = store.Wanted(
+        accelerator=query.gpu, pricing=query.pricing, services=query.service, providers=query.provider
+    )
     found = store.prices_of(connection, wanted, start=start, end=end or FOR_EVER, limit=MOST_PRICES)
     if found is None:
         expected = f"ask for a shorter time: there are more than {MOST_PRICES:,} prices in this one"
@@ -261,7 +290,9 @@ def _history(query: HistoryQuery, served: Served, read: _Lines) -> History:
     figure = figure_of_price(metric, card, view=view)
     if other and figure_of_price(metric, other, view=view)(MICROS_PER_USD) == figure(MICROS_PER_USD):
         other = None
-    prices = {each.usd_micros for line in read.lines for each in line.stretches}
+    own, elsewhere = _own(query, served, read)
+    lines = (*(each.line for each in own), *read.lines)
+    prices = {each.usd_micros for line in lines for each in line.stretches}
     return History(
         query=query,
         card=card,
@@ -272,4 +303,37 @@ def _history(query: HistoryQuery, served: Served, read: _Lines) -> History:
         other_currency=read.other_currency,
         first=read.first,
         now=read.now,
+        own=own,
+        own_elsewhere=elsewhere,
     )
+
+
+def _own(query: HistoryQuery, served: Served, read: _Lines) -> tuple[tuple[Own, ...], tuple[Row, ...]]:
+    """Return the reader's own figures for the card with their lines, and those for other cards.
+
+    As on the board no choice of providers says anything of them. Their terms hide them nowhere here: the
+    page says which differ from those that are drawn.
+    """
+    if not served.is_private:
+        return (), ()
+    rows = [row for row in served.board.rows if row.offer.is_own]
+    rows.sort(key=lambda row: -row.stored.offer_id)
+    starts, ends = _shown_time(query, read)
+    here = [row for row in rows if row.offer.accelerator == query.gpu]
+    lines = tuple(Own(row, _level(row, starts, ends=ends)) for row in here)
+    return lines, tuple(row for row in rows if row not in here)
+
+
+def _level(row: Row, starts: datetime, *, ends: datetime) -> Line:
+    micros = row.stored.usd_micros_per_gpu_hour or 0
+    level = Stretch(starts, ends, micros, row.stored.offer_id, announced=False)
+    return Line(provider=row.offer.provider, what="price", stretches=(level,))
+
+
+def _shown_time(query: HistoryQuery, read: _Lines) -> tuple[datetime, datetime]:
+    """Return from when to when something is drawn; where nothing is, the time that was asked for."""
+    stretches = [each for line in read.lines for each in line.stretches]
+    if stretches:
+        return min(each.starts for each in stretches), max(each.ends for each in stretches)
+    asked_to = read.now if query.end is None else midnight(query.end) + DAILY
+    return midnight(read.first), min(read.now, asked_to)

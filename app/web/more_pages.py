@@ -121,7 +121,7 @@ _DAY: Final[dict[str, Any]] = {"type": "string", "format": "date"}
 HISTORY_PARAMETERS: Final = [
     _single("gpu", "A variant, h100-sxm by default.", schema=_TEXT),
     _single("metric", "A figure that a price gives.", schema={"type": "string", "enum": list(PRICED)}),
-    *_of_board(("precision", "weights_gb", "service")),
+    *_of_board(("precision", "weights_gb", "provider", "service")),
     _single(
         "pricing",
         "How the price binds; on_demand by default.",
@@ -129,7 +129,7 @@ HISTORY_PARAMETERS: Final = [
     ),
     _single("from", f"The first day in UTC; {DAYS} days before the last by default.", schema=_DAY),
     _single("to", "The last day in UTC; without it also what is announced.", schema=_DAY),
-    *_of_board(("spec",)),
+    *_of_board(("spec", "quote", "own")),
 ]
 _CHANGES: Final = [
     *_of_board(("gpu", "provider")),

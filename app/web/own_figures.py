@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from app.domain.llms.cost_query import CostQuery
     from app.domain.query import OfferQuery
     from app.domain.quotes import Quote
+    from app.web.history_query import HistoryQuery
+
+    Asked = OfferQuery | CompareQuery | CostQuery | HistoryQuery
 
 
 class OwnFigure(NamedTuple):
@@ -46,9 +49,7 @@ def own_figures(query: OfferQuery, *, hidden: Collection[int]) -> Markup:
     return Markup(html)  # noqa: S704 - a template's output
 
 
-def figures_of(
-    query: OfferQuery | CompareQuery | CostQuery, *, href: Callable[[Any], str]
-) -> list[OwnFigure]:
+def figures_of(query: Asked, *, href: Callable[[Any], str]) -> list[OwnFigure]:
     """Return the reader's own figures of a query, as the board numbers them: quotes first.
 
     `href` gives the link to a query of the same kind: it is asked for that without each.
@@ -60,9 +61,7 @@ def figures_of(
     ]
 
 
-def _without(
-    query: OfferQuery | CompareQuery | CostQuery, place: int
-) -> OfferQuery | CompareQuery | CostQuery:
+def _without(query: Asked, place: int) -> Asked:
     count = len(query.quote)
     if place < count:
         return query.replace(quote=(*query.quote[:place], *query.quote[place + 1 :]))

@@ -25,6 +25,7 @@ from app.domain.quotes import (
     parse_quote,
 )
 from app.web.answers import respond_privately
+from app.web.history_query import HistoryQuery, history_pairs, read_history_query
 from app.web.kept import page_of
 from app.web.own_figures import figures_of
 from app.web.pages import find_board
@@ -43,13 +44,14 @@ if TYPE_CHECKING:
     from app.web.own_figures import OwnFigure
 
     Pairs = Sequence[tuple[str, str]]
-    Query = OfferQuery | CompareQuery | CostQuery
+    Query = OfferQuery | CompareQuery | CostQuery | HistoryQuery
 
 PLACES: Final = {
     "/": "the board",
     "/compare": "the comparison",
     "/charts/scatter": "the chart of both ratios",
     "/charts/bars": "the bars by provider",
+    "/history": "the history of prices",
 }
 """The pages that the forms may lead back to, beside those of models; `back` names one of them."""
 
@@ -172,6 +174,8 @@ def _place(back: str, llms: Mapping[str, Llm]) -> str:
 def _read(back: str, pairs: Pairs, *, served: Served) -> Query:
     if back == "/compare":
         return parse_compare(pairs, served.words, catalogue=served.board.catalogue)
+    if back == "/history":
+        return read_history_query(joined(pairs), served.words)
     if back.startswith(_LLMS):
         return parse_cost(pairs, served.words).replace(page=1)
     return parse_query(pairs, served.words).replace(page=1)
@@ -180,6 +184,8 @@ def _read(back: str, pairs: Pairs, *, served: Served) -> Query:
 def _pairs(query: Query) -> Pairs:
     if isinstance(query, CostQuery):
         return cost_pairs(query)
+    if isinstance(query, HistoryQuery):
+        return history_pairs(query)
     return compare_pairs(query) if isinstance(query, CompareQuery) else query_pairs(query)
 
 
@@ -242,7 +248,6 @@ def _too_much(query: Query, target: str) -> str:
 def _page(
     back: str, query: Query, *, served: Served, forms: Mapping[str, Filled], llms: Mapping[str, Llm]
 ) -> QuotePage:
-    chosen = query.gpu[0] if len(query.gpu) == 1 else ""
     return QuotePage(
         back_name=_place(back, llms),
         back_href=_link(back, query),
@@ -251,11 +256,18 @@ def _page(
         own=forms["own"],
         figures=figures_of(query, href=lambda without: f"/quote?{joined(_kept(back, without))}"),
         makes=_makes(served),
-        card=chosen,
+        card=_card(query),
         hours_per_year=f"{HOURS_PER_YEAR:,}",
         most_figures=MAX_QUOTES,
         longest_name=MAX_NAME_LENGTH,
     )
+
+
+def _card(query: Query) -> str:
+    """Return the one card that a page is about, empty for several."""
+    if isinstance(query, HistoryQuery):
+        return query.gpu
+    return query.gpu[0] if len(query.gpu) == 1 else ""
 
 
 def _kept(back: str, query: Query) -> Pairs:

@@ -123,6 +123,9 @@ HISTORY: Final = (
     text(
         "line", "What the line follows: a price, or the min, median or max of a marketplace.", is_known=True
     ),
+    flag(
+        "is_own", "Whether it is the reader's own figure, which the link gives: level over all that is shown."
+    ),
     Part(
         key="stretches",
         meaning="The times over which a price is known to have held; between two of them nobody read.",

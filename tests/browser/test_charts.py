@@ -15,6 +15,7 @@ from tests.web.server import listening
 
 PAGES = (
     "/history?gpu=h100-sxm",
+    "/history?gpu=h100-sxm&provider=runpod&quote=Hale|h100-sxm|2.10|8x+1y",
     "/charts/scatter?pricing=on_demand",
     "/charts/bars?pricing=on_demand",
     "/gpus/b200-sxm",
@@ -117,6 +118,28 @@ def test_choose_a_history_with_the_form(plain_visit: Visit) -> None:
     page.get_by_role("button", name="Show").click()
     assert plain_visit.path() == "/history?gpu=b200-sxm&metric=usd_per_tbs_hour&from=2026-11-10"
     expect(page.locator("h1")).to_have_text("B200 SXM 180 GB: bandwidth price over time")
+    page.locator("#menu-provider summary").press("Enter")
+    page.get_by_role("checkbox", name="RunPod").press("Space")
+    assert not scrolls_sideways(page)
+    page.get_by_role("button", name="Show").click()
+    address = "/history?gpu=b200-sxm&metric=usd_per_tbs_hour&provider=runpod&from=2026-11-10"
+    assert plain_visit.path() == address
+    expect(page.locator("table.offers tbody a", has_text="RunPod").first).to_be_visible()
+    expect(page.locator("table.offers tbody a", has_text="Nebius")).to_have_count(0)
+
+
+def test_a_quote_is_drawn_level_over_the_whole_time_that_is_shown(visit: Visit) -> None:
+    drawn(visit, "/history?gpu=h100-sxm&quote=Hale|h100-sxm|2.10")
+    own, others = visit.page.evaluate(
+        """() => {
+            const all = document.querySelector("[data-figure]").data;
+            const times = traces => traces.flatMap(trace => trace.x).filter(each => each).sort();
+            const mine = trace => trace.name === "yours: Hale";
+            return [all.find(mine), times(all.filter(trace => !mine(trace)))];
+        }"""
+    )
+    assert own["y"] == [2.1, 2.1]
+    assert own["x"] == [others[0], others[-1]]
 
 
 WATCH = """

@@ -15,7 +15,7 @@ PATHS = (
     WRONG,
     *(
         f"{path}?{OWN}"
-        for path in ("/quote", "/", "/compare", "/charts/scatter", "/charts/bars", "/offers/-2")
+        for path in ("/quote", "/", "/compare", "/charts/scatter", "/charts/bars", "/history", "/offers/-2")
     ),
     f"/?gpu=b200&{OWN}",
 )

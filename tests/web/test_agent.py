@@ -218,6 +218,13 @@ def test_history_gives_each_stretch_once_the_latest_first(site: str) -> None:
     assert found["units"]["value"] == "$/GPU-h"
 
 
+def test_history_is_that_of_the_providers_that_are_named(site: str) -> None:
+    found = result(site, "price_history", gpu="h100-sxm", provider=["runpod", "Nebius"], limit=100)
+    assert {row["provider"] for row in found["rows"]} == {"runpod", "nebius"}
+    assert found["about"]["provider"] == ["runpod", "nebius"]
+    assert found["address"].endswith("/history?gpu=h100-sxm&provider=runpod&provider=Nebius")
+
+
 def test_pages_together_are_all_rows_in_a_stable_order(site: str) -> None:
     whole = result(site, "price_history", limit=100)["rows"]
     rows, page = [], 1

@@ -45,6 +45,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         ("compare_accelerators", {"gpu": ["h100-sxm"]}, "/compare.json?gpu=h100-sxm"),
         ("compare_accelerators", {"metric": "sku"}, "/compare.json?metric=sku"),
         ("price_history", {"metric": "colour"}, "/history.json?metric=colour"),
+        ("price_history", {"provider": "acne"}, "/history.json?provider=acne"),
         ("llm_cost", {"llm": LLM, "batch": 0}, f"/llms/{LLM}.json?batch=0"),
         ("claims", {"as_of": "soon"}, "/claims.json?as_of=soon"),
         ("explain_figure", {"offer_id": 1, "precision": "fp7"}, "/offers/1.json?precision=fp7"),

@@ -13,6 +13,7 @@ from app.store import history as store
 from app.store.history import Wanted, prices_query
 from app.store.session import make_engine
 from app.web import history_query
+from app.web.charts import INK, OWN_SYMBOL
 from tests.web.conftest import Market
 from tests.web.reading import get, read_csv
 
@@ -127,7 +128,11 @@ def test_evidence_links_lead_somewhere(client: TestClient) -> None:
         ("from=yesterday", "from"),
         ("to=2030-01-01", "to"),
         ("from=2026-11-10&to=2026-11-09", "from"),
-        ("provider=acme", "parameter"),
+        ("provider=acne", "provider"),
+        ("provider=acme&provider=nobody", "provider"),
+        ("quote=Hale%7Ch100%7C2", "quote"),
+        ("own=Rig%7Ch100-sxm%7C2", "own"),
+        ("region=us-east", "parameter"),
     ],
 )
 def test_a_wrong_value_is_named(client: TestClient, query: str, field: str) -> None:
@@ -187,6 +192,137 @@ def test_the_other_published_bandwidth_can_be_used_and_is_stated(client: TestCli
     assert form.attributes["value"] == "alt"
     back = LexborHTMLParser(other).css_first(".summary a[href*=history]").attributes["href"]
     assert back == f"/history?{query}"
+
+
+def test_providers_are_chosen_as_on_the_board(client: TestClient) -> None:
+    every = lines(client, "gpu=h100-sxm")
+    for query in ("provider=runpod&provider=nebius", "provider=runpod,Nebius", "provider=nebius,,runpod"):
+        found = lines(client, f"gpu=h100-sxm&{query}")
+        assert found == {key: every[key] for key in every if key[0] in {"runpod", "nebius"}}
+        assert len(found) == 2 < len(every)
+    answers = [client.get(f"{path}?provider=acne").json() for path in ("/history.json", "/offers.json")]
+    assert answers[0]["expected"] == answers[1]["expected"] == "did you mean acme or ancient?"
+    assert "Nobody we read has asked such a price" in get(client, "/history?provider=ancient&from=2026-11-19")
+
+
+def test_the_form_and_every_link_keep_the_providers(client: TestClient) -> None:
+    tree = LexborHTMLParser(get(client, "/history?gpu=h100-sxm&provider=runpod&provider=nebius"))
+    ticked = [box.attributes["value"] for box in tree.css("form input[name=provider][checked]")]
+    assert sorted(str(each) for each in ticked) == ["nebius", "runpod"]
+    assert tree.css_first("#menu-provider .count").text() == "2"
+    assert len(tree.css("form input[name=provider]")) > 4
+    kept = "gpu=h100-sxm&provider=runpod&provider=nebius"
+    hrefs = {
+        link.attributes["href"] or "" for link in tree.css("main a[href*=history], head link[href*=history]")
+    }
+    assert {f"/history.json?{kept}", f"/history.csv?{kept}", f"/figures/history.json?{kept}"} <= hrefs
+    assert [href for href in hrefs if "provider=runpod&provider=nebius" not in href] == []
+    assert f"/?{kept}" in {link.attributes["href"] for link in tree.css("main a")}
+    assert client.get(f"/history.json?{kept}").json()["provider"] == ["runpod", "nebius"]
+
+
+# ---------------------------------------------------------------- the reader's own figures
+
+QUOTE = "quote=Hale%7Ch100-sxm%7C2.10"
+
+
+def test_a_quote_is_a_level_line_over_all_that_is_shown(client: TestClient) -> None:
+    """The first price of an H100 SXM was read on the 2nd, and what Nebius announced is drawn to its end."""
+    document = client.get(f"/history.json?gpu=h100-sxm&{QUOTE}").json()
+    plain = client.get("/history.json?gpu=h100-sxm").json()["lines"]
+    own, *others = document["lines"]
+    assert others == plain
+    assert (own["provider"], own["line"], own["is_own"]) == ("own:Hale", "price", True)
+    assert {line["is_own"] for line in others} == {False}
+    times = [(each["from"], each["to"]) for line in plain for each in line["stretches"]]
+    (level,) = own["stretches"]
+    assert (level["from"], level["to"]) == (min(times)[0], max(each[1] for each in times))
+    assert level["from"][:10] == "2026-11-02"
+    assert (level["value"], level["offer_id"], level["announced"]) == (2.1, -1, False)
+    rows = read_csv(get(client, f"/history.csv?gpu=h100-sxm&{QUOTE}"))
+    assert [row["provider"] for row in rows if row["is_own"] == "true"] == ["Hale"]
+    assert float(rows[0]["value"]) == 2.1
+
+
+def test_a_quote_has_its_figure_by_every_metric(client: TestClient) -> None:
+    """2.10 dollars over the 3.35 TB/s of NVIDIA's data sheet of the H100 SXM."""
+    found = lines(client, f"gpu=h100-sxm&metric=usd_per_tbs_hour&{QUOTE}")
+    assert found["own:Hale", "price"][0][2] == pytest.approx(2.1 / 3.35)
+    unknown = lines(client, f"gpu=h100-sxm&metric=usd_per_pflop_hour&precision=fp4&{QUOTE}")
+    assert unknown["own:Hale", "price"][0][2] is None
+    # 40,000 / (4 x 8,760 x 0.6) is 1.902588, 1.2 kW at 0.12 is 0.144.
+    rig = lines(client, "gpu=h200-sxm&own=Rig%7Ch200-sxm%7C40000%7C4%7C1200%7C0.12%7C60%25")
+    assert rig["own:Rig", "price"][0][2] == pytest.approx(2.046588)
+
+
+def test_the_chart_draws_a_quote_level_in_ink_with_stars(client: TestClient) -> None:
+    plain = client.get("/figures/history.json?gpu=h100-sxm").json()["data"]
+    *others, own = client.get(f"/figures/history.json?gpu=h100-sxm&{QUOTE}").json()["data"]
+    assert others == plain
+    assert own["name"] == "yours: Hale"
+    assert own["y"] == [2.1, 2.1]
+    times = [each for trace in plain for each in trace["x"] if each]
+    assert own["x"] == [min(times), max(times)]
+    assert (own["line"]["color"], own["marker"]["symbol"]) == (INK, OWN_SYMBOL)
+
+
+def test_the_table_begins_with_a_quote_that_leads_to_its_evidence(client: TestClient) -> None:
+    tree = LexborHTMLParser(get(client, f"/history?gpu=h100-sxm&metric=usd_per_tbs_hour&spec=alt&{QUOTE}"))
+    first = tree.css_first("table.offers tbody tr")
+    assert first.attributes["class"] == "own"
+    assert first.css_first("th .flag.own").text() == "yours"
+    assert first.css_first("th a") is None
+    assert float(first.css_first("td.n").attributes["data-value"] or "") == pytest.approx(2.1 / 3.35)
+    evidence = first.css_first("td a").attributes["href"]
+    assert evidence == f"/offers/-1?spec=alt&{QUOTE[:-1]}"
+    assert "Your own figure" in get(client, evidence)
+    (without,) = tree.css(".own-figures a")
+    assert without.attributes["href"] == "/history?gpu=h100-sxm&metric=usd_per_tbs_hour&spec=alt"
+    hidden = tree.css_first("form input[name=quote]").attributes["value"]
+    assert hidden == "Hale|h100-sxm|2.1"
+    assert f"/gpus/h100-sxm?{QUOTE[:-1]}" in {link.attributes["href"] for link in tree.css("main a")}
+
+
+def test_a_figure_for_another_card_is_said_not_to_be_shown(client: TestClient) -> None:
+    query = f"gpu=h200-sxm&{QUOTE}&quote=Vale%7Ch200-sxm%7C3&own=Rig%7Cb200-sxm%7C1%7C1%7C1%7C1%7C1"
+    document = client.get(f"/history.json?{query}").json()
+    assert [line["provider"] for line in document["lines"] if line["is_own"]] == ["own:Vale"]
+    assert document["own_not_shown"] == ["own:Hale", "own:Rig"]
+    tree = LexborHTMLParser(get(client, f"/history?{query}"))
+    said = [node.text() for node in tree.css(".notice")]
+    assert "Your quote Hale is for the H100 SXM 80 GB and is not shown here." in said
+    assert "Your hardware Rig is for the B200 SXM 180 GB and is not shown here." in said
+    assert not [each for each in said if "Vale" in each]
+    assert [row.css_first("th").text() for row in tree.css("tr.own")] == ["Vale yours"]
+    # The evidence of a figure is that of its number among all that the link gives.
+    assert (tree.css_first("tr.own td a").attributes["href"] or "").startswith("/offers/-2?")
+
+
+def test_a_quote_stays_beside_lines_of_other_terms_which_the_page_says(client: TestClient) -> None:
+    query = "gpu=h100-sxm&service=pod&provider=runpod&quote=Hale%7Ch100-sxm%7C2.10%7C8x+1y"
+    assert lines(client, query)["own:Hale", "price"][0][2] == 2.1
+    said = [node.text() for node in LexborHTMLParser(get(client, f"/history?{query}")).css(".notice")]
+    assert said == [
+        "Your quote Hale is reserved, 365 days; the other lines are on demand.",
+        "Your quote Hale is for: instance; the other lines: pod.",
+    ]
+
+
+def test_a_quote_alone_is_level_over_the_time_that_was_asked_for(client: TestClient) -> None:
+    found = lines(client, f"gpu=h100-sxm&from=2026-10-01&to=2026-10-31&{QUOTE}")
+    assert found == {("own:Hale", "price"): [("2026-10-01", "2026-11-01", 2.1, False)]}
+    open_end = lines(client, f"gpu=h100-sxm&provider=ancient&from=2026-11-19&{QUOTE}")
+    assert open_end == {("own:Hale", "price"): [("2026-11-19", "2026-11-20", 2.1, False)]}
+    page = get(client, f"/history?gpu=h100-sxm&from=2026-10-01&to=2026-10-31&{QUOTE}")
+    assert "Nobody we read has asked such a price" in page
+    assert "data-figure" in page
+
+
+def test_the_page_of_a_card_draws_a_quote_too(client: TestClient) -> None:
+    tree = LexborHTMLParser(get(client, f"/gpus/h100-sxm?{QUOTE}"))
+    assert "Hale" in tree.css_first("h2#history ~ * tr.own, tr.own").text()
+    figures = [node.attributes["data-figure"] or "" for node in tree.css("[data-figure]")]
+    assert f"/figures/history.json?gpu=h100-sxm&{QUOTE[:-1]}" in figures
 
 
 def test_where_no_bandwidth_counts_none_is_offered(client: TestClient) -> None:

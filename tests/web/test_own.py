@@ -21,10 +21,14 @@ PER_TBS = float(Fraction("2.10") / Fraction("3.35"))
 RIG = "Rig|h200-sxm|40000|4|1200|0.12|60%"
 # 40,000 / (4 x 8,760 x 0.6) is 1.902588, 1.2 kW at 0.12 is 0.144.
 RIG_USD = Decimal("2.046588")
-PAGES = ("/", "/compare", "/charts/scatter", "/charts/bars", "/gpus/h100-sxm", "/offers/-1", "/quote")
+PAGES = (
+    *("/", "/compare", "/charts/scatter", "/charts/bars", "/history", "/gpus/h100-sxm", "/offers/-1"),
+    "/quote",
+)
 TWINS = (
     *("/offers.csv", "/offers.json", "/offers.ndjson", "/compare.csv", "/compare.json"),
     *("/charts/scatter.csv", "/charts/scatter.json", "/charts/bars.csv", "/charts/bars.json"),
+    *("/history.csv", "/history.json", "/figures/history.json"),
     *("/figures/scatter.json", "/figures/bars.json", "/offers/-1.csv", "/offers/-1.json"),
     *("/view.csv", "/view.tsv", "/view.json", "/view.md", "/view.xlsx", "/view.parquet"),
 )
@@ -133,7 +137,7 @@ def test_no_answer_with_a_quote_may_be_kept_on_the_way(client: TestClient) -> No
 
 
 @pytest.mark.parametrize(
-    "place", ["/?q=&", "/compare?baseline=&", "/charts/bars?q=&", "/offers?", "/Compare?"]
+    "place", ["/?q=&", "/compare?baseline=&", "/charts/bars?q=&", "/history?from=&", "/offers?", "/Compare?"]
 )
 def test_no_redirect_to_a_quote_may_be_kept_on_the_way(client: TestClient, place: str) -> None:
     answer = client.get(f"{place}quote=Hale%7Ch100-sxm%7C2.1")
@@ -352,6 +356,8 @@ def test_the_page_of_a_card_shows_a_quote_but_never_as_somebodys_price(
     assert (ids[0], ids[-1], len(ids)) == ("o-1", "o-2", 3)
     plain = json.loads(get(client, "/gpus/h100-sxm.json"))
     found = json.loads(get(client, address("/gpus/h100-sxm.json", quote=quotes)))
-    offers = found.pop("offers_href")
-    assert found == {key: value for key, value in plain.items() if key != "offers_href"}
+    offers, over_time = found.pop("offers_href"), found.pop("history_href")
+    assert found == {key: value for key, value in plain.items() if key in found}
+    assert set(plain) - set(found) == {"offers_href", "history_href"}
+    assert "&quote=Hale" in over_time
     assert {"own:Hale", "own:Vale"} <= {row["provider"] for row in json.loads(get(client, offers))["rows"]}

@@ -33,11 +33,12 @@ from tests.web.server import listening
 PLACES = (
     *("/", "/compare", "/compare.json", "/compare.csv", "/charts/scatter", "/charts/bars", "/quote"),
     *("/gpus/h100-sxm", "/gpus/h100-sxm.csv", "/charts/scatter.json", "/charts/bars.csv"),
-    *("/figures/scatter.json", "/figures/bars.json"),
+    *("/figures/scatter.json", "/figures/bars.json", "/figures/history.json"),
+    *("/history", "/history.json", "/history.csv"),
     *("/offers.csv", "/offers.json", "/offers.ndjson", "/offers/-1", "/offers/-2.json", "/offers/-1.csv"),
     *("/view.csv", "/view.tsv", "/view.json", "/view.md", "/view.xlsx", "/view.parquet"),
 )
-OTHERS = ("/history", "/changes", "/changes.atom", "/status", "/gpus", "/providers/own:{}", "/nothing")
+OTHERS = ("/changes", "/changes.atom", "/status", "/gpus", "/providers/own:{}", "/nothing")
 """Pages that take no such figures, or that do not exist: they refuse, and may not remember either."""
 FAULT = """
 from app.cli import main
@@ -67,6 +68,9 @@ def addresses(marker: str) -> dict[str, int]:
         f"/?{urlencode({**both, 'q': ''})}": 303,
         f"/?quot%65={marker}%7Ch100-sxm%7C2": 200,
         f"/compare?{urlencode({**both, 'baseline': ''})}": 303,
+        f"/history?{urlencode({**both, 'from': ''})}": 303,
+        f"/history?{urlencode({**both, 'gpu': 'h200-sxm', 'metric': 'usd_per_tbs_hour'})}": 200,
+        f"/history.json?quote={marker}": 422,
         f"/?quote={marker}%7Cno-such-card%7C2": 422,
         f"/?own={marker}%7Ch100-sxm%7C2": 422,
         f"/offers.json?quote={marker}": 422,

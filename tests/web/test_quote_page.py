@@ -93,6 +93,8 @@ def test_the_same_figure_twice_is_one(client: TestClient) -> None:
 @pytest.mark.parametrize("back", PLACES)
 def test_the_forms_lead_back_to_where_they_were_opened(client: TestClient, back: str) -> None:
     kept = [("gpu", "h100-sxm"), ("gpu", "h200-sxm"), ("weights_gb", "140")]
+    if back == "/history":  # which is of one card
+        kept = [("gpu", "h200-sxm"), ("weights_gb", "140"), ("provider", "runpod")]
     path, pairs = led_to(client, asked(QUOTE, ("back", back), *kept))
     assert path == back
     assert pairs[:3] == kept
@@ -106,6 +108,25 @@ def test_a_comparison_keeps_its_own_fields(client: TestClient) -> None:
     path, pairs = led_to(client, asked(QUOTE, ("back", "/compare"), ("metric", "usd_per_pflop_hour")))
     assert path == "/compare"
     assert pairs[-1] == ("metric", "usd_per_pflop_hour")
+
+
+def test_a_history_opens_the_forms_with_its_card_and_gets_what_was_typed(client: TestClient) -> None:
+    html = get(client, "/history?gpu=h200-sxm&provider=runpod&metric=usd_per_tbs_hour")
+    (link,) = [each for each in LexborHTMLParser(html).css("main a") if each.text() == "Add your own price"]
+    forms = LexborHTMLParser(get(client, link.attributes["href"] or ""))
+    sent = sent_by(forms, "Add my quote")
+    assert sent["quote_accelerator"] == "h200-sxm"
+    path, pairs = led_to(client, f"/quote?{urlencode({**sent, **QUOTE, 'quote_accelerator': 'h200-sxm'})}")
+    assert path == "/history"
+    assert pairs == [
+        ("gpu", "h200-sxm"),
+        ("metric", "usd_per_tbs_hour"),
+        ("provider", "runpod"),
+        ("quote", "Hale & Co|h200-sxm|2.1|reserved 8x 365d"),
+    ]
+    shown = LexborHTMLParser(get(client, f"{path}?{urlencode(pairs)}"))
+    # 2.10 dollars over the 4.8 TB/s of NVIDIA's data sheet of the H200 SXM.
+    assert shown.css_first("tr.own td.n").attributes["data-value"] == "0.4375"
 
 
 @pytest.mark.parametrize(

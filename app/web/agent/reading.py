@@ -342,7 +342,7 @@ def price_history(call: Call) -> Document:
         as_of=words.utc(call.site.state.shared.keeper.current().board.instant),
         source=_READ,
         units={**_USD_UNIT, "value": document["unit"]},
-        about=_rest(document, "lines"),
+        about=_rest(document, "lines", "own_not_shown"),
     )
     return found.result(call)
 
@@ -358,8 +358,8 @@ PRICE_HISTORY: Final = Tool(
     title="Price history",
     about=(
         "What a card cost at each provider over time: a row for each stretch over which a price stood, the "
-        "latest first, of one card at all providers. A stretch begins and ends with what was asked, too. A "
-        "time without a stretch is one that nobody read. What is announced says so."
+        "latest first, of one card, at all providers unless told which. A stretch begins and ends with what "
+        "was asked, too. A time without a stretch is one that nobody read. What is announced says so."
     ),
     parameters=_own(HISTORY_PARAMETERS),
     result=rows_schema(
