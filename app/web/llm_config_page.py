@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from anyio import to_thread
 from starlette.concurrency import run_in_threadpool
 
 from app.domain.llms.configs import FAMILIES, read_config
@@ -40,7 +41,8 @@ async def config(request: Request) -> Response:
     body = await read_body(request, MOST_BYTES)
     if body is None:
         return too_large(request, MOST_BYTES)
-    return await run_in_threadpool(_answer, request, body)
+    limiter = request.app.state.shared.pasted
+    return await to_thread.run_sync(_answer, request, body, limiter=limiter)
 
 
 def _form(request: Request) -> Response:

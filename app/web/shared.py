@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from anyio import CapacityLimiter
 from prometheus_client import CollectorRegistry
 
 from app.domain.llms.facts import load_llms
@@ -22,13 +23,18 @@ if TYPE_CHECKING:
     from app.web.boards import BoardKeeper
 
 
+PASTED_AT_ONCE: Final = 2
+"""Threads that read what was pasted at one time: the costliest takes seconds, and prices are not to wait."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
     """The parts of a running web process. `clock` returns now, aware and UTC.
 
     `enabled_sources` are the sources that the settings turn on although they are off by default; `registry`
     holds the figures of this process; `dumps` is the folder of the daily files; `llms` are the models that
-    pages are about, those of the operator's own table among them, as they were when the process began.
+    pages are about, those of the operator's own table among them, as they were when the process began;
+    `pasted` counts the threads that read what was pasted.
     """
 
     engine: Engine
@@ -39,4 +45,5 @@ class Shared:
     llms: Mapping[str, Llm] = field(default_factory=load_llms)
     answers: Answers = field(default_factory=Answers)
     claim_days: ClaimDays = field(default_factory=ClaimDays)
+    pasted: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PASTED_AT_ONCE))
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
+from anyio import to_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
@@ -131,7 +132,8 @@ async def page(request: Request, tool: Tool) -> Response:
     body = await read_body(request, MOST_BYTES)
     if body is None:
         return too_large(request, MOST_BYTES)
-    return await run_in_threadpool(_posted, request, tool, body)
+    limiter = request.app.state.shared.pasted
+    return await to_thread.run_sync(_posted, request, tool, body, limiter=limiter)
 
 
 def twin(request: Request, tool: Tool, *, kind: str) -> Response:
