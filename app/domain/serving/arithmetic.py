@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from app.domain.serving.speedup import Follows, Form, Speedup
-    from app.domain.serving.timings import Comparison
+    from app.domain.serving.timings import Comparison, Summary
 
 _PERCENT: Final = 100
 
@@ -31,7 +31,8 @@ def _rate(found: Speedup, when: str, step_ms: Decimal) -> str:
     rate = found.old_tokens_per_s if when == "before" else found.new_tokens_per_s
     streams = f"{found.streams:,} x " if found.streams > 1 else ""
     formula = "streams x 1000 / step" if streams else "1000 / step"
-    return f"tokens/s {when} = {formula} = {streams}1000 / {precise(step_ms)} = about {about(rate)}"
+    told = short(rate) if short(rate) == about(rate) else f"{short(rate)}, about {about(rate)}"
+    return f"tokens/s {when} = {formula} = {streams}1000 / {precise(step_ms)} = {told}"
 
 
 def _saved(found: Speedup) -> str:
@@ -134,9 +135,17 @@ def comparison_arithmetic(found: Comparison) -> tuple[str, ...]:
         f"change = median after / median before - 1 = {new} / {old} - 1 = {change} %",
         *([rate] if unit == "ms" else []),
         _overlap(found),
+        _spread("before", found.before),
+        _spread("after", found.after),
         f"the medians differ by {precise(found.moved)} {unit}",
         f"the wider middle half is {precise(found.widest_half)} {unit}",
     )
+
+
+def _spread(name: str, summary: Summary) -> str:
+    half = f"({precise(summary.high_quartile)} - {precise(summary.low_quartile)})"
+    put_in = f"{half} / {precise(summary.median)}"
+    return f"spread {name} = middle half / median = {put_in} = {short(summary.spread_percent)} %"
 
 
 def _overlap(found: Comparison) -> str:

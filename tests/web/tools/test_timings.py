@@ -85,9 +85,11 @@ def test_a_difference_with_its_sums(tools: TestClient) -> None:
         ["Before", "4", "100", "99.75 to 100.25", "99 to 101", "0.5"],
         ["After", "4", "150.5", "150 to 151.25", "150 to 152", "0.8"],
     ]
-    assert formulas(tree)[:4] == [
+    assert formulas(tree) == [
         "change = median after / median before - 1 = 150.5 / 100 - 1 = +50.5 %",
         "overlap = 0 %: the ranges do not meet, 150 lies above 101",
+        "spread before = middle half / median = (100.25 - 99.75) / 100 = 0.5 %",
+        "spread after = middle half / median = (151.25 - 150) / 150.5 = 0.831 %",
         "the medians differ by 50.5 tokens/s",
         "the wider middle half is 1.25 tokens/s",
     ]
