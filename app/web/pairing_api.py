@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from app.domain.compare_query import COMPARED, NAMES
+from app.domain.compare_query import COMPARED, FEWEST_CARDS, MOST_CARDS, NAMES
 from app.web import claims_page, compare_page
 from app.web.api import JSON, REFUSALS
 from app.web.parameters import PARAMETERS
@@ -23,8 +23,15 @@ def _parameter(name: str, values: tuple[str, ...], about: str) -> dict[str, Any]
     return {"name": name, "in": "query", "required": False, "description": about, "schema": schema}
 
 
+_GPU: Final = (
+    f"A variant, such as h100-sxm, and no family of several; {FEWEST_CARDS} to {MOST_CARDS} of them."
+)
 COMPARE_PARAMETERS: Final = [
-    *(each for each in PARAMETERS if each["name"] in NAMES),
+    *(
+        {**each, "description": _GPU} if each["name"] == "gpu" else each
+        for each in PARAMETERS
+        if each["name"] in NAMES
+    ),
     _parameter("metric", tuple(COMPARED), "What the cards are compared by; usd_per_tbs_hour by default."),
 ]
 _COMPARE_SCHEMA: Final = {

@@ -178,3 +178,17 @@ def test_old_prices_are_said_in_one_sentence(table: TestClient) -> None:
     ]
     assert len(LexborHTMLParser(page).css("tbody .flag.stale")) == 21
     assert sentences(page, "tbody td:last-child small") == ["in doubt"]
+
+
+def test_the_document_says_which_cards_a_comparison_takes(client: TestClient) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    for path in ("/compare.json", "/compare.csv"):
+        (gpu,) = [each for each in paths[path]["get"]["parameters"] if each["name"] == "gpu"]
+        assert gpu["description"] == "A variant, such as h100-sxm, and no family of several; 2 to 8 of them."
+        nine = "h100-sxm,h100-pcie,h200-sxm,b200-sxm,a100-sxm-80,l4,l40s,b300-sxm,mi300x"
+        for cards in ("h100-sxm", "h100,h200-sxm", nine):
+            answer = client.get(f"{path}?gpu={cards}")
+            assert (answer.status_code, answer.json()["field"]) == (422, "gpu"), cards
+        assert client.get(f"{path}?gpu={nine.removesuffix(',mi300x')}").status_code == 200
+    (board,) = [each for each in paths["/offers.json"]["get"]["parameters"] if each["name"] == "gpu"]
+    assert "a family" in board["description"]

@@ -207,12 +207,7 @@ COMPARE_ACCELERATORS: Final = Tool(
         "On-demand prices unless pricing says otherwise; the first gpu is the baseline. about.counts and "
         "about.doubts say the outcome in sentences, the rows give a provider and terms each."
     ),
-    parameters=[
-        {**each, "description": "A variant, such as h100-sxm, and no family; 2 to 8 of them."}
-        if each["name"] == "gpu"
-        else each
-        for each in _own(COMPARE_PARAMETERS)
-    ],
+    parameters=_own(COMPARE_PARAMETERS),
     result=rows_schema(_compare_row()),
     run=compare_accelerators,
     is_read_only=True,
