@@ -187,5 +187,16 @@ function show_views() {
   document.querySelector("#menu-views ul")?.replaceChildren(...items);
 }
 
+// The address of an evidence page holds no filters; the way back leads to the board as it was left, at the row.
+function lead_back() {
+  const link = document.querySelector("a.back[data-row]");
+  if (!link || !document.referrer) return;
+  const board = new URL(document.referrer);
+  if (board.origin !== location.origin || board.pathname !== "/") return;
+  board.hash = link.dataset.row;
+  link.href = board.href;
+}
+
 offer_views();
 count_picks();
+lead_back();

@@ -205,6 +205,31 @@ def test_back_and_forward_restore_each_board(visit: Visit) -> None:
     assert visit.page.locator("#menu-gpu input[value=b200]").is_checked() is True
 
 
+def test_the_way_back_from_a_page_of_evidence_is_the_board_as_it_was_left(visit: Visit) -> None:
+    left = "/?gpu=h100&pricing=on_demand&max_gpus=8&weights_gb=13&sort=-usd_per_gpu_hour"
+    visit.go(left)
+    visit.page.locator("td.open a").nth(3).click()
+    row = visit.ids()[3]
+    visit.page.get_by_role("link", name="own page").click()
+    back = visit.page.get_by_role("link", name="Back to the board")
+    expect(back).to_be_visible()
+    # The address stays as short as it was: it holds what the figures depend on.
+    assert visit.path() == f"/offers/{row.removeprefix('o')}?weights_gb=13"
+    visit.page.reload()
+    back.click()
+    expect(visit.page.locator(f"tr#{row}")).to_be_in_viewport()
+    assert visit.path() == f"{left}#{row}"
+    assert visit.ids() == rows_of(visit, left)
+
+
+def test_the_way_back_is_the_plain_board_where_the_reader_comes_from_elsewhere(visit: Visit) -> None:
+    visit.go("/history?gpu=h100-sxm")
+    visit.page.get_by_role("link", name="evidence").first.click()
+    visit.page.get_by_role("link", name="Back to the board").click()
+    expect(visit.page.locator("table.offers tbody tr").first).to_be_visible()
+    assert visit.path() == "/"
+
+
 def test_a_wrong_value_is_answered_with_a_sentence_and_a_way_back(visit: Visit) -> None:
     visit.go("/")
     visit.page.locator("#menu-size > summary").click()
