@@ -243,6 +243,7 @@ def read_numbers(data: bytes, name: str) -> tuple[Decimal, ...]:
     _check_values(data, name)
     text = read_text(data, name)
     if text.lstrip().startswith("["):
+        _check_entries(text.count(",") + 1, name)  # before it is parsed, which takes seconds for the longest
         found = _parse(text, name)
         numbers = [as_figure(one, f"{name} entry {at}") for at, one in _numbered(found, name)]
     else:

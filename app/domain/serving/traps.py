@@ -57,12 +57,12 @@ _SECRET: Final = re.compile(
 )
 
 ADVICE: Final[dict[Code, str]] = {
-    "foreign_load": "Stop what else uses the server, or measure at another time, and time both sets again.",
+    "foreign_load": "Stop what else uses the server, or measure at another time, and time everything again.",
     "warm_up_included": "Leave out the first values of each set, which pay for compiling and filling caches.",
     "too_few_repetitions": f"Repeat each set until it has {LEAST_REPETITIONS} values or more.",
     "spread_too_wide": "Find what varies from run to run, or repeat more; only large changes will show.",
     "identical_under_every_condition": "Check that the timer reads what you change: time it in another way.",
-    "flag_ignored": "Compare with a setting that the log says took effect; so far both sets ran without it.",
+    "flag_ignored": "Compare with a setting that the log says took effect; so far everything ran without it.",
 }
 """What to do about each trap."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,6 +27,7 @@ from app.web import words
 from app.web.measured_query import MeasuredQuery
 from app.web.state import MAX_QUERY_STRING
 from app.web.tools.fields import Field
+from app.web.tools.flags import flag_options, flags_of
 from app.web.tools.tool import Example, Tool
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ MOST_CONFIGURATIONS: Final = 500
 _MOST_IN_FLIGHT: Final = 1_000_000
 _MOST_GPUS: Final = 100_000
 _MOST_CONTEXT: Final = 100_000_000
-_MOST_FLAGS: Final = 20
-_LONGEST_FLAG: Final = 100
 _LONGEST_ID: Final = 200
 _SHOWN: Final = 40
 _MS_PER_S: Final = 1000
@@ -241,7 +239,7 @@ def find(typed: Typed, llms: Llms) -> Found | None:
     if not typed.text("results").strip():
         return None
     sent = typed.whole("sent", low=1, high=_MOST_IN_FLIGHT)
-    llm, on, flags = _llm(typed, llms), _on(typed), _flags(typed)
+    llm, on, flags = _llm(typed, llms), _on(typed), flags_of(typed)
     each = configurations(_runs(typed))
     evidence = evidence_of(each, sent=sent, log=typed.text("log"), flags=flags)
     places = tuple(placed_by_name(one, on, llm=llm, llms=llms) for one in each)
@@ -286,25 +284,9 @@ def _on(typed: Typed) -> On:
     )
 
 
-def _split(text: str) -> tuple[str, ...]:
-    """Return the names of flags between commas, line ends or before the next dash, without their values."""
-    found = [each.strip() for each in re.split(r"[,\n]|\s(?=-)", text)]
-    named = [re.split(r"[\s=]", each)[0] if each.startswith("-") else each for each in found]
-    return tuple(dict.fromkeys(filter(None, named)))
-
-
-def _flags(typed: Typed) -> tuple[str, ...]:
-    flags = _split(typed.text("flags"))
-    long = next((flag for flag in flags if len(flag) > _LONGEST_FLAG), None)
-    if long is not None or len(flags) > _MOST_FLAGS:
-        expected = f"name at most {_MOST_FLAGS} flags of at most {_LONGEST_FLAG} characters each"
-        raise QueryError("flags", (long or flags[_MOST_FLAGS])[:_SHOWN], expected)
-    return flags
-
-
 def kept(typed: Typed) -> Mapping[str, str]:
     """Return what is read of each result and of the log alone."""
-    flags = _flags(typed)
+    flags = flags_of(typed)
     has_results = bool(typed.text("results").strip())
     return {
         **typed.texts,
@@ -366,7 +348,7 @@ def command(typed: Typed) -> str:
         for name in ("llm", "card", "weights", "gpus", "context", "kv", "sent")
         if typed.text(name) != initial[name]
     ]
-    flags = [f"--flag={shlex.quote(flag)}" for flag in _split(typed.text("flags"))[:_MOST_FLAGS]]
+    flags = flag_options(typed)
     log = ["--log server.log"] if typed.text("log") else []
     return " ".join(["inferprice bench read results.json", *options, *flags, *log])
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from app.domain.query import QueryError
 from app.domain.serving.arithmetic import comparison_arithmetic, signed
 from app.domain.serving.documents import comparison_document
 from app.domain.serving.speedup import precise
 from app.domain.serving.timings import after_warm_up, compared, read_timings
 from app.domain.serving.traps import ADVICE, Evidence, lines_that_matter
 from app.web.tools.fields import Field
+from app.web.tools.flags import flag_options, flags_of
 from app.web.tools.tool import Example, Tool
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ MOST_SHOWN: Final = 50
 
 _MOST_WARM_UP: Final = 1_000
 _MOST_REQUESTS: Final = 1_000_000
-_MOST_FLAGS: Final = 20
-_LONGEST_FLAG: Final = 100
 _UNITS: Final[Mapping[str, Unit]] = {"tokens/s": "tokens/s", "ms": "ms"}
 
 FIELDS: Final = (
@@ -202,7 +199,7 @@ def find(typed: Typed, _llms: Llms) -> Found | None:
         sent=typed.whole("sent", low=1, high=_MOST_REQUESTS),
         foreign_requests=typed.whole("foreign_requests", low=0, high=_MOST_REQUESTS) or 0,
         log=typed.text("log"),
-        flags=_flags(typed),
+        flags=flags_of(typed),
     )
     before, after = (
         after_warm_up(_values(typed, name, unit=unit), name, warm_up=warm_up) for name in ("before", "after")
@@ -213,22 +210,6 @@ def find(typed: Typed, _llms: Llms) -> Found | None:
 def _values(typed: Typed, name: str, *, unit: Unit) -> list[Decimal]:
     # What a form sends as a lone surrogate is no character, and is refused as no number.
     return read_timings(typed.text(name).encode(errors="replace"), name, unit=unit)
-
-
-def _split(text: str) -> tuple[str, ...]:
-    """Return the names of flags between commas, line ends or before the next dash, without their values."""
-    found = [each.strip() for each in re.split(r"[,\n]|\s(?=-)", text)]
-    named = [re.split(r"[\s=]", each)[0] if each.startswith("-") else each for each in found]
-    return tuple(dict.fromkeys(filter(None, named)))
-
-
-def _flags(typed: Typed) -> tuple[str, ...]:
-    flags = _split(typed.text("flags"))
-    long = next((flag for flag in flags if len(flag) > _LONGEST_FLAG), None)
-    if long is not None or len(flags) > _MOST_FLAGS:
-        expected = f"name at most {_MOST_FLAGS} flags of at most {_LONGEST_FLAG} characters each"
-        raise QueryError("flags", (long or flags[_MOST_FLAGS])[:_SHOWN], expected)
-    return flags
 
 
 _SHOWN: Final = 40
@@ -242,7 +223,7 @@ def kept(typed: Typed) -> Mapping[str, str]:
         for name in ("before", "after")
         if typed.text(name)
     }
-    flags = _flags(typed)
+    flags = flags_of(typed)
     return {
         **typed.texts,
         **numbers,
@@ -287,7 +268,7 @@ def command(typed: Typed) -> str:
         if typed.text(name) != initial[name]
     ]
     log = ["--log server.log"] if typed.text("log") else []
-    flags = [f"--flag={shlex.quote(flag)}" for flag in _split(typed.text("flags"))[:_MOST_FLAGS]]
+    flags = flag_options(typed)
     begin = "inferprice check claim timings --before before.txt --after after.txt"
     return " ".join([begin, *options, *log, *flags])
 
