@@ -40,9 +40,10 @@ class Words(NamedTuple):
 
     `suffix` is the link's query string with its question mark; it holds only what differs from the default.
     `own` are the reader's own figures, `picks` and `kept_fields` the hidden fields of the forms, and `beyond`
-    is a page asked for that does not exist.
+    is a page asked for that does not exist. `base` is the address of this site, with a slash at its end.
     """
 
+    base: str
     title: str
     suffix: str
     menus: Markup
@@ -104,13 +105,13 @@ _MARK: Final = "\x1a"
 """Stands around the name of what is filled in later. No text of others can hold this sign."""
 
 
-def render_board(served: Served, query: OfferQuery, *, partial: bool) -> bytes:
-    """Return the board page for a query, or only the part that htmx swaps, as UTF-8.
+def render_board(served: Served, query: OfferQuery, *, partial: bool, base: str) -> bytes:
+    """Return the board page for a query on the site at `base`, or only the part that htmx swaps, as UTF-8.
 
     The template runs once for each set of fixed parts and of words that are there at all.
     """
     selection = served.board.select(query)
-    words = board_words(served, selection)
+    words = board_words(served, selection, base=base)
     there = tuple(map(bool, words))
     fixed = Fixed(*[getattr(query, name) for name in Fixed._fields])
     above, below = served.kept(
@@ -126,7 +127,7 @@ def _with_holes(served: Served, fixed: Fixed, there: tuple[bool, ...], *, partia
     names = zip(Words._fields, there, strict=True)
     marks = {name: f"{_MARK}{name}{_MARK}" if is_there else "" for name, is_there in names}
     template = environment().get_template("_board.html" if partial else "board.html")
-    html = template.render(words=marks, page=_board_page(served, fixed))
+    html = template.render(words=marks, page=_board_page(served, fixed), base=marks["base"])
     above, below = html.replace("%", "%%").split(f"{_MARK}rows{_MARK}")
     return _holes(above), _holes(below)
 
@@ -135,7 +136,7 @@ def _holes(html: str) -> str:
     return re.sub(rf"{_MARK}(\w+){_MARK}", r"%(\1)s", html)
 
 
-def board_words(served: Served, selection: Selection) -> Words:
+def board_words(served: Served, selection: Selection, *, base: str) -> Words:
     """Return what a page says of its query and of the rows found."""
     query, pages = selection.query, selection.pages
     pairs = query_pairs(query)
@@ -143,6 +144,7 @@ def board_words(served: Served, selection: Selection) -> Words:
     beyond = query.page > pages
     sizes = (query.min_gpus, query.max_gpus, query.min_memory_gb)
     return Words(
+        base=base,
         title=_title(query),
         suffix=f"?{text}" if text else "",
         menus=menus(served, selection),

@@ -12,7 +12,7 @@ from app.domain.llms.configs.document import parse_document
 from app.domain.llms.cost_query import CostQuery
 from app.domain.query import QueryError
 from app.web.answers import respond_privately
-from app.web.kept import page_of, take_nothing
+from app.web.kept import base_of, page_of, take_nothing
 from app.web.llm_found import find, read_cost
 from app.web.llm_page import llm_page
 from app.web.llm_subjects import subject_of_config
@@ -84,6 +84,7 @@ def _respond(
         pasted=pasted,
         error=error,
         families=families,
+        base=base_of(request),
     )
     response = respond_privately(request, answer)
     response.status_code = _WRONG if error else 200

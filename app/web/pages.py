@@ -60,12 +60,12 @@ def _answer(request: Request, served: Served, *, text: str, at_once: bool) -> Re
     part = wants_part(request)
     if served.is_private:
         return _private_board(request, served, text=text, part=part)
-    key = f"{'part' if part else 'page'} /?{text}"
+    base, key = _base(request, part=part), f"{'part' if part else 'page'} /?{text}"
     tag = etag(served.token, key)
     known = not_modified(request, tag)
     if known is not None:
         return known
-    found = answers.peek(served.token, key)
+    found = answers.peek(served.token, base + key)
     if at_once and wants_compressed(request) and (found is None or not found.is_compressed):
         return None
     if found is None:
@@ -75,7 +75,8 @@ def _answer(request: Request, served: Served, *, text: str, at_once: bool) -> Re
             return None
         if _untidy(pairs, part=part):
             return RedirectResponse(link("/", query), status_code=303)
-        found = answers.keep(served.token, key, answer=_board_answer(served, query, part=part))
+        made = _board_answer(served, query, part=part, base=base)
+        found = answers.keep(served.token, base + key, answer=made)
     return respond(request, found, tag=tag, last_modified=served.last_modified)
 
 
@@ -84,9 +85,14 @@ def _untidy(pairs: Sequence[tuple[str, str]], *, part: bool) -> bool:
     return not part and any(not value for _, value in pairs)
 
 
-def _board_answer(served: Served, query: OfferQuery, *, part: bool) -> Answer:
+def _base(request: Request, *, part: bool) -> str:
+    """Return the address of this site as the request came by it, which a part does not name."""
+    return "" if part else str(request.base_url)
+
+
+def _board_answer(served: Served, query: OfferQuery, *, part: bool, base: str) -> Answer:
     headers = {"hx-push-url": link("/", query)} if part else {}
-    return Answer(render_board(served, query, partial=part), HTML, headers)
+    return Answer(render_board(served, query, partial=part, base=base), HTML, headers)
 
 
 def _private_board(request: Request, served: Served, *, text: str, part: bool) -> Response:
@@ -95,7 +101,8 @@ def _private_board(request: Request, served: Served, *, text: str, part: bool) -
     query = parse_query(pairs, served.words)
     if _untidy(pairs, part=part):
         return RedirectResponse(link("/", query), status_code=303)
-    return respond_privately(request, _board_answer(served, query, part=part))
+    made = _board_answer(served, query, part=part, base=_base(request, part=part))
+    return respond_privately(request, made)
 
 
 def evidence(request: Request) -> Response:

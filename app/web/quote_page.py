@@ -26,7 +26,7 @@ from app.domain.quotes import (
 )
 from app.web.answers import respond_privately
 from app.web.history_query import HistoryQuery, history_pairs, read_history_query
-from app.web.kept import page_of
+from app.web.kept import base_of, page_of
 from app.web.own_figures import figures_of
 from app.web.pages import find_board
 from app.web.state import MAX_QUERY_STRING, joined, query_text, read_pairs
@@ -152,7 +152,7 @@ def quote(request: Request) -> Response:
             return RedirectResponse(target, status_code=303)
         forms[kind.name] = filled._replace(error=error)
     page = _page(back, query, served=served, forms=forms, llms=llms)
-    response = respond_privately(request, page_of("quote.html", page=page))
+    response = respond_privately(request, page_of("quote.html", page=page, base=base_of(request)))
     response.status_code = 422 if any(each.error or each.errors for each in forms.values()) else 200
     return response
 

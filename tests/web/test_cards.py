@@ -36,9 +36,46 @@ def test_every_page_says_what_it_is(served: Market) -> None:
         assert len(said["description"]) > 30, address
         canonical = tree.css('link[rel="canonical"]')
         assert len(canonical) == 1, address
-        if address != "/":  # made for all readers at once, so it does not know by which address they came
-            place = canonical[0].attributes["href"] or ""
-            assert said["og:url"] == f"http://testserver{place}", address
+        place = canonical[0].attributes["href"] or ""
+        assert place.startswith("/"), address
+        assert said["og:url"] == f"http://testserver{place}", address
+
+
+@pytest.mark.parametrize(
+    "address", ["/?gpu=h200-sxm&page=2", "/quote?gpu=h100", "/llms/config", "/tools/cors"]
+)
+def test_pages_beside_the_plain_ones_name_their_address_too(client: TestClient, address: str) -> None:
+    html = get(client, address)
+    place = LexborHTMLParser(html).css_first('link[rel="canonical"]').attributes["href"]
+    assert place == (address if address.startswith("/?") else address.partition("?")[0])
+    assert card(html)["og:url"] == f"http://testserver{place}"
+
+
+def test_a_readers_own_figures_stand_in_no_address_of_the_forms(client: TestClient) -> None:
+    said = card(get(client, "/quote?quote=Hale%7Ch100-sxm%7C2.1"))
+    assert "Hale" not in " ".join(said.values())
+
+
+def test_every_page_shows_the_same_small_picture(served: Market) -> None:
+    named = set()
+    for address in (*examples(served).values(), "/?gpu=h200", "/quote", "/llms/config"):
+        said = card(get(served.client, address))
+        named.add(said["og:image"])
+        assert said["og:image:alt"].startswith("The board")
+    (picture,) = named
+    assert picture.startswith("http://testserver/static/card.png?v=")
+    answer = served.client.get(picture.removeprefix("http://testserver"))
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
+    assert len(answer.content) <= 100_000
+    # Width and height stand in the first chunk of a PNG, four bytes each (ISO/IEC 15948, 11.2.2).
+    assert answer.content[:8] == b"\x89PNG\r\n\x1a\n"
+    size = [int.from_bytes(answer.content[at : at + 4]) for at in (16, 20)]
+    assert size == [int(said[f"og:image:{side}"]) for side in ("width", "height")]
+
+
+def test_a_page_that_is_not_there_has_no_address_to_show(client: TestClient) -> None:
+    for address in ("/nothing", "/?gpu=x"):
+        assert not {"og:url", "og:image"} & set(card(client.get(address).text))
 
 
 @pytest.mark.parametrize(
@@ -86,6 +123,8 @@ def test_the_figures_are_those_that_the_page_shows(client: TestClient) -> None:
 
 def test_each_address_of_the_site_gets_its_own_links(client: TestClient) -> None:
     for path in (
+        "/",
+        "/?gpu=h200",
         "/gpus",
         "/compare",
         "/changes",
@@ -101,6 +140,6 @@ def test_each_address_of_the_site_gets_its_own_links(client: TestClient) -> None
 
 
 def test_a_host_header_cannot_write_into_the_head(client: TestClient) -> None:
-    for path in ("/gpus", "/compare", "/status", "/changes"):
+    for path in ("/", "/gpus", "/compare", "/status", "/changes"):
         html = client.get(path, headers={"host": 'evil"><script>alert(1)</script>'}).text
         assert "<script>alert" not in html

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.routing import Route
 
 from app.web.answers import etag, not_modified, respond
-from app.web.kept import csv_of, json_of, page_of, take_nothing
+from app.web.kept import base_of, csv_of, json_of, page_of, take_nothing
 from app.web.tools import bench, claim, cors, moe_cache, prefix_cache, sampler, timings
 from app.web.tools import tool as tools
 
@@ -62,7 +62,7 @@ def figure_of_tool(tool: Tool) -> Callable[[Request], Response]:
 def index(request: Request) -> Response:
     """Answer the list of all tools."""
     take_nothing(request)
-    return _respond(request, page_of("tools/index.html", tools=TOOLS))
+    return _respond(request, page_of("tools/index.html", tools=TOOLS, base=base_of(request)))
 
 
 def index_json(request: Request) -> Response:

@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse
 
 from app.domain.query import QueryError
 from app.web.answers import etag, not_modified, respond, respond_privately
-from app.web.kept import csv_of, json_of, page_of
+from app.web.kept import base_of, csv_of, json_of, page_of
 from app.web.posted import form_pairs, read_body, too_large
 from app.web.state import MAX_QUERY_STRING, query_text, read_pairs
 from app.web.tools.fields import pairs_of, read_typed
@@ -207,7 +207,8 @@ def _page(request: Request, tool: Tool, *, checked: _Checked, text: str, is_link
         found=checked.found,
         error=checked.error,
     )
-    response = _respond(request, page_of(tool.template, page=shown), text=text)
+    answer = page_of(tool.template, page=shown, base=base_of(request))
+    response = _respond(request, answer, text=text)
     if checked.error:
         response.status_code = _WRONG
     return response
