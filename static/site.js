@@ -75,6 +75,7 @@ document.addEventListener(
 document.addEventListener("click", (event) => {
   if (event.target.matches("button.close")) close_evidence(event.target.closest("tr.evidence"));
   if (event.target.matches("button.copy-row")) copy(event.target, row_text(event.target));
+  if (event.target.matches("button.copy-text")) copy(event.target, event.target.previousElementSibling.textContent);
   if (event.target.matches("a.copy") && navigator.clipboard) {
     event.preventDefault();
     copy(event.target, event.target.href);

@@ -29,7 +29,7 @@ def type_example(page: Page, tool: Tool) -> None:
         else:
             page.keyboard.press("Control+A")
             page.keyboard.insert_text(text)
-    tab_to(page, ".tool-form button")
+    tab_to(page, ".tool-form button[type=submit]")
     with page.expect_navigation():
         page.keyboard.press("Enter")
 
@@ -73,7 +73,7 @@ def test_a_tool_works_without_scripts(plain_visit: Visit, tool: Tool) -> None:
             control.select_option(text)
         else:
             control.fill(text)
-    page.locator(".tool-form button").click()
+    page.locator(".tool-form button[type=submit]").last.click()
     assert urlsplit(plain_visit.path()).path == tool.path
     expect(page.locator("#found")).to_be_visible()
     page.locator(".tool-form .actions a").click()
@@ -118,10 +118,27 @@ def test_what_is_wrong_has_the_focus_and_its_words(visit: Visit, tool: Tool) -> 
     visit.go(tool.path)
     field = next(each for each in tool.fields if not each.choices and not each.is_switch)
     page.locator(f"#{field.name}").fill('{"no')
-    page.locator(".tool-form button").click()
+    page.locator(".tool-form button[type=submit]").last.click()
     marked = page.locator("[aria-invalid=true]")
     expect(marked).to_have_value('{"no')
     expect(marked).to_be_focused()
     described = (marked.get_attribute("aria-describedby") or "").split()
     assert [page.locator(f"#{each}").inner_text() for each in described][1]
     expect(page.locator("p.notice[role=alert]")).to_contain_text(field.label)
+
+
+def test_a_line_for_a_terminal_is_copied(visit: Visit) -> None:
+    page = visit.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.go("/tools/prefix-cache?cold_s=4.65&warm_s=1.23")
+    button = page.locator("button.copy-text")
+    button.click()
+    expect(button).to_have_class("copy-text copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == "inferprice check prefix-cache --cold-s 4.65 --warm-s 1.23"
+
+
+def test_without_scripts_nothing_offers_to_copy(plain_visit: Visit) -> None:
+    plain_visit.go("/tools/prefix-cache")
+    expect(plain_visit.page.locator("pre.command")).to_be_visible()
+    expect(plain_visit.page.locator("button.copy-text")).to_be_hidden()
