@@ -98,8 +98,9 @@ class Value:
 def read_documents(data: bytes, name: str) -> list[tuple[str, Mapping[str, Any]]]:
     """Return each JSON object of a file with its place, of whatever values stand there one after another.
 
-    A value is an object or an array of objects. Objects on a line each are `name line 3`, others `name`,
-    `name 2` and so on; what is in an array is `name entry 4`. Numbers with a point are Decimal. `NaN` and
+    A value is an object or an array of objects. Objects on a line each are `name line 3`, a second one on
+    that line `name line 3 object 2`; others are `name`, `name 2` and so on; what is in an array is
+    `name entry 4`. Numbers with a point are Decimal. `NaN` and
     `Infinity`, which some tools write, are the float of that name; `figure` refuses them where they are used.
 
     Raises:
@@ -128,14 +129,17 @@ def read_values(data: bytes, name: str) -> list[Value]:
         raise InputError(name, "", "is empty; give JSON")
     is_lines = _is_lines(text, name)
     found: list[Value] = []
-    line, end, at = 1, 0, _after_space(text, 0)
+    line, end, at, on_line = 1, 0, _after_space(text, 0), 0
     while at < len(text):
-        line += text.count("\n", end, at)
+        started = text.count("\n", end, at)
+        line, on_line = line + started, 1 if started else on_line + 1
         place = f"{name} line {line}" if is_lines else f"{name} {len(found) + 1}" if found else name
+        place += f" object {on_line}" if is_lines and on_line > 1 else ""
         value, end = _parse_at(text, at, place=place)
         found.append(Value(place=place, found=value, line=line if is_lines else 0))
         _check_entries(len(found), name)
-        line += text.count("\n", at, end)
+        ended = text.count("\n", at, end)
+        line, on_line = line + ended, 0 if ended else on_line
         at = _after_space(text, end)
     return found
 

@@ -127,6 +127,18 @@ def test_values_one_after_another() -> None:
     assert read_documents(b'{"a": 1.50}[{"a": 2}]', "r")[1] == ("r 2 entry 1", {"a": 2})
 
 
+def test_two_objects_on_a_line_have_names_of_their_own() -> None:
+    text = b'{"a": 1} {"a": 2}\n{"a": 3} {"a": 4}{"a": 5}\n{"a":\n6} {"a": 7}\n'
+    assert [place for place, _ in read_documents(text, "r")] == [
+        *("r", "r 2", "r 3", "r 4", "r 5", "r 6", "r 7"),
+    ]
+    lines = b'{"a": 1}\n{"a": 2} {"a": 3}\n[{"a": 4}] {"a": 5}\n{"a":\n6} {"a": 7}\n'
+    assert [place for place, _ in read_documents(lines, "r")] == [
+        *("r line 1", "r line 2", "r line 2 object 2", "r line 3 entry 1", "r line 3 object 2"),
+        *("r line 4", "r line 5"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -28,7 +28,7 @@ def texts(draw: st.DrawFn, endpoint: Endpoint) -> str:
     each = draw(sampled.bodies(endpoint))
     match draw(st.sampled_from(["lines", "array", "pretty array", "pretty"])):
         case "lines":
-            ends = draw(st.lists(st.sampled_from(["\n", "\n\n", " \n\n\n"]), min_size=5, max_size=5))
+            ends = draw(st.lists(st.sampled_from(["\n", " ", "", "\n\n", " \n\n\n"]), min_size=5, max_size=5))
             return "".join(json.dumps(body) + end for body, end in zip(each, ends, strict=False))
         case "array":
             return json.dumps(each)
