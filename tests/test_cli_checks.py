@@ -54,6 +54,7 @@ def test_a_plain_chat_request_to_a_qwen3_model(run: Run, file: Callable[..., Pat
         "r.jsonl line 1: top_k 20 from generation_config.json.",
         "r.jsonl line 1: top_p 0.95 from generation_config.json.",
         RULES.drains,
+        RULES.granted,
         "To the fast path:",
         (
             "1. State top_k -1 and top_p 1 in r.jsonl line 1. "
@@ -106,7 +107,7 @@ def test_requests_that_have_ended(run: Run, file: Callable[..., Path]) -> None:
 def test_many_reasons_are_counted_and_not_all_printed(run: Run, file: Callable[..., Path]) -> None:
     result = run("check", "sampler", file("r.jsonl", b'{"top_k": 5, "top_p": 0.5}\n' * 30))
     assert "and 40 more; in all top_k in 30, top_p in 30." in result.stdout
-    assert len(result.stdout.splitlines()) == 28
+    assert len(result.stdout.splitlines()) == 29
 
 
 def test_what_a_claim_implies_and_its_reverse(run: Run) -> None:

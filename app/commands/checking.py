@@ -98,8 +98,6 @@ def _verdict_lines(found: Verdict) -> list[str]:
     if len(found.reasons) > _MOST_LINES:
         counts = ", ".join(f"{field} in {count:,}" for field, count in found.counts.items())
         lines.append(f"and {len(found.reasons) - _MOST_LINES:,} more; in all {counts}.")
-    if found.or_paths:
-        lines.append(f"Not settled: it may be {' or '.join(found.or_paths)} instead.")
     if found.kept_by_ended:
         lines.append(
             "None of the requests still running asks for this: one that has ended does. "
@@ -107,7 +105,7 @@ def _verdict_lines(found: Verdict) -> list[str]:
         )
     if found.path == "filtered":
         lines.append(RULES.drains)
-    return [*lines, *found.notes]
+    return [*lines, *found.notes, RULES.granted]
 
 
 def _way_lines(ways: Sequence[Remedy]) -> list[str]:

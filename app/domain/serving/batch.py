@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from app.domain.serving.reading import MOST_ENTRIES, InputError
 from app.domain.serving.sampler import (
+    CLIENT_ONLY,
     NESTED,
     Flags,
     Reason,
@@ -16,6 +17,7 @@ from app.domain.serving.sampler import (
     fields_of,
     filled,
     flags_of,
+    is_client_call,
     is_nested,
     path_of,
     reasons_of,
@@ -64,8 +66,7 @@ class Verdict:
     """The path of a batch, why it is not the fast one, and what else a reader should know.
 
     `path` is None when all of it has ended. `afresh` is the path of the running requests in a batch of their
-    own, as after it has drained. `ended` are the requests that are over. `or_paths` are those it may take
-    instead, by what the rules leave unsettled.
+    own, as after it has drained. `ended` are the requests that are over.
     """
 
     path: Path | None
@@ -73,7 +74,6 @@ class Verdict:
     requests: tuple[Sampling, ...]
     ended: tuple[Sampling, ...] = ()
     reasons: tuple[Reason, ...]
-    or_paths: tuple[Path, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -120,8 +120,6 @@ def judge(
     requests, running = _batch(named, server, endpoint=endpoint, gone=gone)
     path = running.path(deterministic=server.deterministic)
     afresh = Running().join(running.requests) if running.requests else running
-    others = [_batch(named, other, endpoint=endpoint, gone=gone)[1] for other in _otherwise(server, endpoint)]
-    paths = {running.path(deterministic=server.deterministic) for running in others} - {path, None}
     why = [reason for one in requests for reason in reasons_of(one) if _counts(reason, path)]
     return Verdict(
         path=path,
@@ -129,7 +127,6 @@ def judge(
         requests=running.requests,
         ended=tuple(one for at, one in enumerate(requests, 1) if at in gone),
         reasons=tuple(why),
-        or_paths=tuple(each for each in RULES.paths if each in paths),
         notes=tuple(_notes(server, bodies, endpoint=endpoint)),
     )
 
@@ -146,20 +143,6 @@ def _batch(
     requests = [filled(fields, fallbacks, name=name) for name, fields in named]
     left = [one for at, one in enumerate(requests, start=1) if at not in gone]
     return requests, Running().join(requests).left(left)
-
-
-def _otherwise(server: Server, endpoint: Endpoint) -> list[Server]:
-    """Return servers on which an endpoint's unsettled fields come from the model's file, or not as preferred.
-
-    The file goes before preferred parameters, so what it fills is as if it had been preferred.
-    """
-    unsettled = RULES.endpoints[endpoint].unsettled
-    config = server.generation_config or {} if server.sampling_defaults == "model" else {}
-    preferred = server.preferred or {}
-    filled = {field: value for field, value in config.items() if field in unsettled}
-    without = {field: value for field, value in preferred.items() if field not in unsettled}
-    others = ({**preferred, **filled}, without, {**without, **filled})
-    return [replace(server, preferred=each) for each in others if each != preferred]
 
 
 def _counts(reason: Reason, path: Path | None) -> bool:
@@ -190,17 +173,16 @@ def _notes(
             f"The preferred {', '.join(inert)} change nothing: {rule.route} fills what a request leaves out "
             "before they are merged (sgl-project/sglang issue 39096)."
         )
-    unsettled = [name for name in rule.unsettled if name in preferred or (is_read and name in config)]
-    if unsettled:
-        yield (
-            f"Whether {rule.route} takes {' and '.join(unsettled)} from the server is not settled for "
-            f"{RULES.version}: look at the start of its log, or state them in the request."
-        )
     if config and not is_read:
         whose = f"{rule.route} does" if not rule.from_model else "OpenAI's sampling defaults do"
         yield f"{whose} not read generation_config.json."
     if endpoint == "generate" and any(has_fields_beside(body) for _, body in bodies):
         yield "/generate reads sampling_params alone; fields beside it were left out."
+    if any(is_client_call(request_in(body)) for _, body in bodies):
+        yield (
+            f"A request holds {CLIENT_ONLY}, which OpenAI's client sends as fields of the body itself: what "
+            "is in it was not read. Paste the body that is sent."
+        )
     if endpoint != "generate" and any(NESTED in request_in(body) for _, body in bodies):
         yield f"{rule.route} does not read sampling_params; choose /generate if the requests go there."
 

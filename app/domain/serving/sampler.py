@@ -230,6 +230,16 @@ def stated_in(fields: Mapping[Any, Any]) -> dict[Field, Any]:
     return {field: fields[field] for field in FIELDS if fields.get(field) is not None}
 
 
+CLIENT_ONLY: Final = "extra_body"
+"""What OpenAI's client is given and never sends: it sends what is in it beside the other fields."""
+
+
+def is_client_call(request: Mapping[str, Any]) -> bool:
+    """Tell whether a request holds one of the four where only OpenAI's client would look for them."""
+    inner = request.get(CLIENT_ONLY)
+    return isinstance(inner, dict) and bool(stated_in(inner))
+
+
 def request_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the request that a body holds: a line of a batch file holds it under `body`."""
     inner = body.get("body")
@@ -242,14 +252,46 @@ def is_nested(request: Mapping[str, Any]) -> bool:
 
 
 def fields_of(body: Mapping[str, Any], *, endpoint: Endpoint, name: str) -> list[Mapping[str, Any]]:
-    """Return the sampling fields of each request that a body holds.
+    """Return the sampling fields of each request that a body holds, a null as the endpoint takes it.
 
     /generate reads `sampling_params` alone, one for each prompt when it is a list; a body of it without a
     prompt is taken for the parameters themselves.
 
     Raises:
-        InputError: the parameters are no object.
+        InputError: the parameters are no object, the endpoint refuses a null, or a line of a batch file names
+            another endpoint.
     """
+    other = other_endpoint(body, endpoint)
+    if other is not None:
+        route = RULES.endpoints[other].route
+        expected = f"choose {other}: {name} goes to {route}, and each endpoint has defaults of its own"
+        raise InputError("endpoint", endpoint, expected)
+    each = fields_as_sent(body, endpoint=endpoint, name=name)
+    return [_without_nulls(one, endpoint, name=name) for one in each]
+
+
+def other_endpoint(body: Mapping[str, Any], endpoint: Endpoint) -> Endpoint | None:
+    """Return the endpoint that a line of a batch file goes to, None where it is this one or not told."""
+    url = body.get("url")
+    if not isinstance(url, str) or request_in(body) is body:
+        return None
+    named = (key for key, rule in RULES.endpoints.items() if url.rstrip("/").endswith(rule.route))
+    found = next(named, None)
+    return None if found == endpoint else found
+
+
+def _without_nulls(fields: Mapping[str, Any], endpoint: Endpoint, *, name: str) -> Mapping[str, Any]:
+    rule = RULES.endpoints[endpoint]
+    nulls = [field for field in FIELDS if field in fields and fields[field] is None]
+    if not nulls or rule.null == "left out":
+        return fields
+    if rule.null == "refused":
+        raise InputError(f"{name}: {nulls[0]}", "null", f"leave it out: {rule.route} refuses null")
+    return {**fields, **{field: rule.defaults[field] for field in nulls}}
+
+
+def fields_as_sent(body: Mapping[str, Any], *, endpoint: Endpoint, name: str) -> list[Mapping[str, Any]]:
+    """Return the same with each null as it is; see `fields_of` for the errors."""
     request = request_in(body)
     if endpoint != "generate" or not is_nested(request):
         return [request]

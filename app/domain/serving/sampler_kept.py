@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from app.domain.serving.reading import read_documents, read_values
 from app.domain.serving.sampler import (
+    CLIENT_ONLY,
     NESTED,
-    fields_of,
+    fields_as_sent,
+    is_client_call,
     is_nested,
+    other_endpoint,
     read_config,
     request_in,
     stated_in,
 )
+from app.domain.serving.sampler_rules import FIELDS, RULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,16 +61,31 @@ def kept_config(data: bytes, name: str) -> str:
 
 
 def _kept(body: Mapping[str, Any], *, endpoint: Endpoint) -> str:
-    # That something stands where it is not read is worth a note, so it is kept, but not what it says.
+    kept = _request(body, endpoint=endpoint)
+    other = other_endpoint(body, endpoint)
+    return _compact(kept if other is None else {"url": RULES.endpoints[other].route, "body": kept})
+
+
+def _request(body: Mapping[str, Any], *, endpoint: Endpoint) -> Mapping[str, Any]:
     request = request_in(body)
-    each = [_numbers(stated_in(fields)) for fields in fields_of(body, endpoint=endpoint, name="")]
+    # That something stands where it is not read is worth a note, so it is kept, but not what it says.
+    has_nulls = RULES.endpoints[endpoint].null != "left out"
+    each = [
+        _numbers({**_nulls(fields, wanted=has_nulls), **stated_in(fields)})
+        for fields in fields_as_sent(body, endpoint=endpoint, name="")
+    ]
+    client = {CLIENT_ONLY: {"top_p": 1}} if is_client_call(request) else {}
     if endpoint != "generate" and NESTED in request:
-        return _compact({**each[0], NESTED: {}})
+        return {**each[0], NESTED: {}, **client}
     if endpoint != "generate" or not is_nested(request):
-        return _compact(each[0])
+        return {**each[0], **client}
     nested = each if isinstance(request.get(NESTED), list) else each[0]
     beside = next(iter(stated_in(request)), None)
-    return _compact({NESTED: nested} if beside is None else {NESTED: nested, beside: 1})
+    return {NESTED: nested, **({} if beside is None else {beside: 1}), **client}
+
+
+def _nulls(fields: Mapping[str, Any], *, wanted: bool) -> dict[Field, Any]:
+    return {field: None for field in FIELDS if wanted and field in fields and fields[field] is None}
 
 
 def _numbers(stated: Mapping[Field, Any]) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """How SGLang 0.5.20 chooses the path that draws a decode batch's next tokens, as one table of rules.
 
 The merge of request, model and defaults, the flags and the paths are as a published check of the source of
-v0.5.20 (commit 94602c9c) states them, 2026-10-26. The ranges, the default temperature of /v1/responses and
-what preferred parameters reach are from sampling_params.py, protocol.py and tokenizer_manager.py of the
-project's repository and from its issue 39096. Another version needs its own table.
+v0.5.20 (commit 94602c9c) states them, 2026-10-26. The ranges, what a null is, the default temperature of
+/v1/responses and what the model's file and preferred parameters reach there are from sampling_params.py,
+protocol.py, serving_responses.py and tokenizer_manager.py of the wheel of 0.5.20, and from the project's
+issue 39096. Another version needs its own table.
 
 What the fast path saves is what the same check timed on a Tesla T4; it ran no server.
 """
@@ -22,6 +23,7 @@ Endpoint = Literal["chat", "responses", "completions", "generate"]
 Path = Literal["greedy", "gumbel", "deterministic", "filtered"]
 Field = Literal["temperature", "top_k", "top_p", "min_p"]
 SamplingDefaults = Literal["model", "openai"]
+Null = Literal["left out", "the default", "refused"]
 
 FIELDS: Final[tuple[Field, ...]] = ("temperature", "top_k", "top_p", "min_p")
 
@@ -32,15 +34,15 @@ class EndpointRule:
 
     `from_model` are the fields it takes from generation_config.json while the server's sampling defaults are
     the model's. `left_open` are those it passes on only when a request has them, so that the server's
-    preferred parameters can fill them. `defaults` fills the rest. Of `unsettled` fields the sources do not
-    agree whether the model's file or preferred parameters reach them in this version.
+    preferred parameters can fill them. `defaults` fills the rest. `null` is what a field of null counts as in
+    a request: left out; the default, whatever is preferred; or an error of the server.
     """
 
     route: str
     from_model: tuple[Field, ...]
     left_open: tuple[Field, ...]
-    unsettled: tuple[Field, ...] = ()
     defaults: Mapping[Field, float]
+    null: Null = "left out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,8 @@ class Rules:
 
     A temperature from 0 to below `greedy_below` becomes `greedy_top_k`; a top_k of `no_top_k` becomes
     `top_k_all`. Beyond `ranges` the server answers with an error. `neutral` are the values that filter
-    nothing and draw as the model says. `paths` says what each path is, `means` what it means for the speed.
+    nothing and draw as the model says. `paths` says what each path is, `means` what it means for the speed,
+    `granted` what is taken for granted of the server.
     """
 
     version: str
@@ -84,6 +87,7 @@ class Rules:
     paths: Mapping[Path, str]
     means: Mapping[Path, str]
     drains: str
+    granted: str
     timed: tuple[Timed, ...]
     timed_on: str
 
@@ -120,15 +124,16 @@ RULES: Final = Rules(
             ),
             "responses": EndpointRule(
                 route="/v1/responses",
-                from_model=("temperature", "top_p"),
+                from_model=FIELDS,
                 left_open=("top_k", "min_p"),
-                unsettled=("top_k", "min_p"),
                 defaults=MappingProxyType({**_NEUTRAL, "temperature": 0.7}),
             ),
             "completions": EndpointRule(
-                route="/v1/completions", from_model=(), left_open=(), defaults=_NEUTRAL
+                route="/v1/completions", from_model=(), left_open=(), defaults=_NEUTRAL, null="refused"
             ),
-            "generate": EndpointRule(route="/generate", from_model=(), left_open=FIELDS, defaults=_NEUTRAL),
+            "generate": EndpointRule(
+                route="/generate", from_model=(), left_open=FIELDS, defaults=_NEUTRAL, null="the default"
+            ),
         }
     ),
     neutral=_NEUTRAL,
@@ -166,6 +171,10 @@ RULES: Final = Rules(
     drains=(
         "The flag stays when the request that set it ends: the running batch is on this path until it has "
         "drained and a new one starts."
+    ),
+    granted=(
+        "Taken for granted: no speculative decoding, which picks tokens while it verifies drafts, by other "
+        "code; no beam search; and no Ascend NPU, which has a sampler of its own."
     ),
     timed=(
         Timed(batch=1, is_synchronized=False, old_us=Decimal("143.2"), new_us=Decimal("45.1")),

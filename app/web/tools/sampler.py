@@ -119,8 +119,6 @@ class Found:
     @property
     def heading(self) -> str:
         """The verdict in a few words."""
-        if self.verdict.or_paths:
-            return f"Not settled: {self.verdict.path} or {' or '.join(self.verdict.or_paths)}"
         return _HEADINGS[self.verdict.path]
 
     @property
@@ -129,12 +127,6 @@ class Found:
         path = self.verdict.path
         if path is None:
             return "", "No request is left, so no flag is: the next batch starts afresh."
-        if others := self.verdict.or_paths:
-            told = "; ".join(f"{each}: {RULES.paths[each]}" for each in others)
-            return (
-                f"{path}: {RULES.paths[path]},",
-                f"if values come from where the table below has them. Else {told}.",
-            )
         return f"{path}: {RULES.paths[path]}.", RULES.means[path]
 
     @property

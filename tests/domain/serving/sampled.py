@@ -48,5 +48,6 @@ SERVERS = st.builds(
 def bodies(endpoint: Endpoint) -> st.SearchStrategy[list[dict[str, Any]]]:
     """Return lists of request bodies for an endpoint, some as lines of a batch file hold them."""
     one = NESTED | PLAIN if endpoint == "generate" else PLAIN
-    wrapped = st.builds(lambda body: {"custom_id": "1", "method": "POST", "body": body}, one)
+    urls = st.sampled_from(["/v1/chat/completions", "/v1/completions", "/generate", "/v1/embeddings", None])
+    wrapped = st.builds(lambda body, url: {"custom_id": "1", "url": url, "body": body}, one, urls)
     return st.lists(one | wrapped, min_size=1, max_size=5)

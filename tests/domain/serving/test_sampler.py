@@ -38,28 +38,46 @@ def test_which_endpoints_read_the_models_file(endpoint: Endpoint, path: str) -> 
     assert verdict({}, endpoint=endpoint, generation_config=QWEN3).path == path
 
 
-def test_responses_take_top_p_of_the_file_and_leave_the_rest_unsettled() -> None:
+def test_responses_take_all_four_of_the_file_and_top_k_and_min_p_as_preferred_where_it_has_none() -> None:
+    # serving_responses.py of 0.5.20 adds every key of the file that the request leaves out, and passes
+    # neither top_k nor min_p on where both are silent.
     found = verdict({}, endpoint="responses", generation_config=QWEN3)
-    assert [one.field for one in found.reasons] == ["top_p"]
-    assert "top_k from the server is not settled" in found.notes[0]
-    assert verdict({}, endpoint="responses", generation_config={"temperature": 0.6}).notes == ()
+    assert [(one.field, one.value) for one in found.reasons] == [("top_k", 20), ("top_p", 0.95)]
+    assert verdict({"top_p": 1.0}, endpoint="responses", generation_config=QWEN3).counts == {"top_k": 1}
+    assert verdict({}, endpoint="responses", preferred={"top_k": 40}).path == "filtered"
+    both = {"preferred": {"top_k": 40}, "generation_config": {"top_k": -1}}
+    assert verdict({}, endpoint="responses", **both).path == "gumbel"
+    assert verdict({}, endpoint="responses", preferred={"top_p": 0.9}).path == "gumbel"
 
 
-def test_what_is_unsettled_is_tried_both_ways() -> None:
-    # Only the file's top_k of 20 could filter: nothing else is left of it.
-    found = verdict({"top_p": 1.0}, endpoint="responses", generation_config=QWEN3)
-    assert (found.path, found.or_paths) == ("gumbel", ("filtered",))
-    assert verdict({}, endpoint="responses", generation_config=QWEN3).or_paths == ()
-    stated = {"top_p": 1.0, "top_k": -1}
-    assert verdict(stated, endpoint="responses", generation_config=QWEN3).or_paths == ()
-    preferred = verdict({}, endpoint="responses", preferred={"top_k": 40})
-    assert (preferred.path, preferred.or_paths) == ("filtered", ("gumbel",))
-    off = {"top_k": -1}
-    both = verdict({}, endpoint="responses", preferred={"top_k": 40}, generation_config=off)
-    assert (both.path, both.or_paths) == ("filtered", ("gumbel",))
-    openai = {"generation_config": QWEN3, "sampling_defaults": "openai"}
-    assert verdict({}, endpoint="responses", **openai).or_paths == ()
-    assert verdict({"top_p": 1.0}, generation_config=QWEN3).or_paths == ()
+def test_a_null_is_left_out_or_the_default_or_refused_by_endpoint() -> None:
+    # 0.5.20: Optional in both of chat's and responses' requests; a float in completions'; and in /generate it
+    # goes before what is preferred ({**preferred, **request}), then counts as the default (__post_init__).
+    null = {"top_p": None}
+    assert verdict(null, endpoint="chat", generation_config=QWEN3).path == "filtered"
+    assert verdict(null, endpoint="responses", generation_config=QWEN3).path == "filtered"
+    assert verdict(null, endpoint="generate", preferred={"top_p": 0.9}).path == "gumbel"
+    nested = {"text": "hello", "sampling_params": {"top_p": None}}
+    assert verdict(nested, endpoint="generate", preferred={"top_p": 0.9}).path == "gumbel"
+    assert verdict({}, endpoint="generate", preferred={"top_p": 0.9}).path == "filtered"
+    with pytest.raises(InputError, match=r"request 1: top_p.*null.*/v1/completions refuses null"):
+        verdict(null, endpoint="completions")
+
+
+def test_a_line_of_a_batch_file_for_another_endpoint_is_refused() -> None:
+    line = {"custom_id": "a", "url": "/v1/completions", "body": {"prompt": "hello"}}
+    assert verdict(line, endpoint="completions", generation_config=QWEN3).path == "gumbel"
+    with pytest.raises(InputError, match=r"endpoint.*choose completions: request 1 goes to /v1/completions"):
+        verdict(line, endpoint="chat", generation_config=QWEN3)
+    proxied = {"custom_id": "a", "url": "/openai/v1/chat/completions", "body": PLAIN}
+    assert verdict(proxied, generation_config=QWEN3).path == "filtered"
+
+
+def test_what_only_a_client_reads_is_not_read_and_noted() -> None:
+    found = verdict({**PLAIN, "extra_body": {"top_k": 20}})
+    assert found.path == "gumbel"
+    assert "extra_body" in found.notes[0]
+    assert verdict({**PLAIN, "extra_body": {"cache_salt": "a"}}).notes == ()
 
 
 def test_openai_defaults_leave_the_file_unread() -> None:

@@ -136,14 +136,21 @@ def test_a_greedy_request_among_others_and_alone(tools: TestClient) -> None:
     assert "says nothing about that change" in alone.css_first("p.verdict").text()
 
 
-def test_what_is_not_settled_is_no_verdict(tools: TestClient) -> None:
-    tree = page(tools, requests='{"top_p": 1}', generation_config=QWEN3, endpoint="responses")
-    assert texts(tree, "#found h2")[0] == "Not settled: gumbel or filtered"
-    verdict = tree.css_first("p.verdict").text()
-    assert verdict.startswith("gumbel: ")
-    assert "if values come from where the table below has them. Else filtered: " in verdict
-    assert "faster" not in verdict
-    assert "not settled for SGLang 0.5.20" in tree.css_first("#found .notice").text()
+def test_a_null_is_kept_in_the_link_where_it_decides(tools: TestClient) -> None:
+    data = {"requests": '{"text": "secret", "sampling_params": {"top_p": null}}', "endpoint": "generate"}
+    answer = tools.post(PATH, data={**data, "preferred": '{"top_p": 0.9}'}, follow_redirects=True)
+    assert answer.url.params["requests"] == '{"sampling_params":{"top_p":null}}'
+    assert texts(LexborHTMLParser(answer.text), "#found h2")[0] == "This batch takes the fast path"
+    refused = tools.post(PATH, data={"requests": '{"top_p": null}', "endpoint": "completions"})
+    assert refused.status_code == 422
+    assert "/v1/completions refuses null" in refused.text
+
+
+def test_a_batch_file_of_another_endpoint_marks_the_endpoint(tools: TestClient) -> None:
+    line = '{"custom_id": "a", "url": "/v1/completions", "body": {"prompt": "secret"}}'
+    answer = tools.post(PATH, data={"requests": line})
+    assert answer.status_code == 422
+    assert "choose completions" in answer.text
 
 
 def test_many_requests_are_counted_and_not_all_shown(tools: TestClient) -> None:
