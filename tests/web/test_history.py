@@ -227,7 +227,7 @@ QUOTE = "quote=Hale%7Ch100-sxm%7C2.10"
 
 
 def test_a_quote_is_a_level_line_over_all_that_is_shown(client: TestClient) -> None:
-    """The first price of an H100 SXM was read on the 2nd, and what Nebius announced is drawn to its end."""
+    """The first price of an H100 SXM was read on the 2nd; today, the 20th, is the end of all its lines."""
     document = client.get(f"/history.json?gpu=h100-sxm&{QUOTE}").json()
     plain = client.get("/history.json?gpu=h100-sxm").json()["lines"]
     own, *others = document["lines"]
@@ -242,6 +242,13 @@ def test_a_quote_is_a_level_line_over_all_that_is_shown(client: TestClient) -> N
     rows = read_csv(get(client, f"/history.csv?gpu=h100-sxm&{QUOTE}"))
     assert [row["provider"] for row in rows if row["is_own"] == "true"] == ["Hale"]
     assert float(rows[0]["value"]) == 2.1
+
+
+def test_a_quote_reaches_as_far_ahead_as_what_is_announced(client: TestClient) -> None:
+    """Nebius announced a price from the 1st of December on, which is drawn for 30 days."""
+    query = "gpu=b200-sxm&provider=nebius&quote=Hale%7Cb200-sxm%7C5"
+    assert lines(client, query)["own:Hale", "price"][0][1] == "2026-12-31"
+    assert lines(client, f"{query}&to=2026-11-19")["own:Hale", "price"][0][1] == "2026-11-20"
 
 
 def test_a_quote_has_its_figure_by_every_metric(client: TestClient) -> None:
