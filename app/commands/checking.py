@@ -169,7 +169,8 @@ def figure(*, before: Decimal, after: Decimal, stated: Decimal, form: Any, shape
     if shape == "json":
         print_json(follows_document(found))
     else:
-        click.echo("\n".join([found.sentence, *follows_arithmetic(found)]))
+        more = [found.otherwise] if found.otherwise else []
+        click.echo("\n".join([found.sentence, *more, *follows_arithmetic(found)]))
     if not found.agrees:
         raise SystemExit(REFUSED_EXIT)
 

@@ -107,7 +107,11 @@ def speedup_document(found: Speedup) -> dict[str, Any]:
 
 def follows_document(found: Follows) -> dict[str, Any]:
     """Return whether a stated figure follows from two others."""
-    return {**_named(found, _FOLLOWS), "arithmetic": list(follows_arithmetic(found))}
+    return {
+        **_named(found, _FOLLOWS),
+        "otherwise": found.otherwise or None,
+        "arithmetic": list(follows_arithmetic(found)),
+    }
 
 
 def comparison_document(found: Comparison) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final, Literal
 
 from app.domain.serving.reading import InputError
@@ -114,7 +114,8 @@ def _rounded(number: Decimal, digits: int, *, whole: bool = False) -> str:
     if number == 0:
         return "0"
     places = digits - 1 - number.adjusted()
-    rounded = round(number, places if whole else max(places, 0))
+    step = Decimal(1).scaleb(-(places if whole else max(places, 0)))
+    rounded = number.quantize(step, rounding=ROUND_HALF_UP)  # 125 is about 130, as people round
     text = f"{rounded:,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -233,15 +234,35 @@ class Follows:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        unit, before, after = UNITS[self.form], f"{self.before:f}", f"{self.after:f}"
-        sign = "+" if self.form == "percent" and self.computed > 0 else ""
-        link = {"percent": "over", "times": "over", "difference": "less", "share": "of"}[self.form]
         verdict = "follows from them" if self.agrees else "does not follow from them: inconsistent"
         bounds = f"{precise(self.least)} to {precise(self.most)} as rounded"
+        return f"{self.told} ({bounds}); the stated {self.stated:f}{UNITS[self.form]} {verdict}."
+
+    @property
+    def otherwise(self) -> str:
+        """What the stated figure follows as where it does not follow as it stands, empty for nothing."""
+        if self.agrees:
+            return ""
+        unit = UNITS[self.form]
+        if self.form in {"percent", "difference"} and replace(self, stated=-self.stated).agrees:
+            falls = "a figure of what falls is below 0" if self.stated > 0 else "one of what rises is above 0"
+            return f"As {-self.stated:f}{unit} it follows: {falls}."
+        if self.form == "difference":
+            return ""
+        swapped = follows(self.after, self.before, stated=self.stated, form=self.form)
+        if not swapped.agrees:
+            return ""
         return (
-            f"{after} {link} {before} is {sign}{short(self.computed)}{unit} ({bounds}); "
-            f"the stated {self.stated:f}{unit} {verdict}."
+            f"The other way round it follows: {swapped.told}. That is right where both numbers are times and "
+            "the figure is of the speed."
         )
+
+    @property
+    def told(self) -> str:
+        """What the two numbers give, in words."""
+        sign = "+" if self.form == "percent" and self.computed > 0 else ""
+        link = {"percent": "over", "times": "over", "difference": "less", "share": "of"}[self.form]
+        return f"{self.after:f} {link} {self.before:f} is {sign}{short(self.computed)}{UNITS[self.form]}"
 
 
 def follows(before: Decimal, after: Decimal, *, stated: Decimal, form: Form) -> Follows:

@@ -41,7 +41,7 @@ FIELDS: Final = (
     Field(
         name="gain_percent",
         label="Gain, %",
-        about="How much faster tokens come, as 75.",
+        about="How much faster tokens come, as 75; twice as fast, in half the time, is 100.",
         is_number=True,
     ),
     Field(

@@ -121,7 +121,36 @@ def test_rounding_for_people() -> None:
     ]
     assert [short(Decimal(text)) for text in ("0.25433", "1234.5", "19.891", "20")] == [
         "0.254",
-        "1,234",
+        "1,235",
         "19.9",
         "20",
     ]
+
+
+def test_what_a_figure_follows_as_where_it_does_not_follow() -> None:
+    # 100 ms down to 70 ms is 30 % less time and 100/70 - 1 = 42.9 % more speed; half the time is twice the speed.
+    def otherwise(before: str, after: str, stated: str, form: Form) -> str:
+        return follows(Decimal(before), Decimal(after), stated=Decimal(stated), form=form).otherwise
+
+    assert (
+        otherwise("100", "70", "30", "percent") == "As -30 % it follows: a figure of what falls is below 0."
+    )
+    assert otherwise("70", "100", "-42.9", "percent").startswith("As 42.9 % it follows: one of what rises")
+    assert otherwise("143.2", "45.1", "98.1", "difference").startswith("As -98.1 it follows")
+    assert otherwise("100", "70", "43", "percent").startswith(
+        "The other way round it follows: 100 over 70 is +42.9 %. That is right where both numbers are times"
+    )
+    assert "100 over 50 is 2 times" in otherwise("100", "50", "2", "times")
+    assert otherwise("100", "50", "200", "share").startswith(
+        "The other way round it follows: 100 of 50 is 200 %"
+    )
+    # What is published and follows neither way, and what follows as it stands.
+    assert otherwise("613", "972", "46.8", "percent") == ""
+    assert otherwise("1.23", "4.65", "4.8", "times") == ""
+    assert otherwise("100", "70", "-30", "percent") == ""
+    assert otherwise("5", "7", "9", "difference") == ""
+
+
+def test_a_half_is_rounded_away_from_zero() -> None:
+    assert [about(Decimal(text)) for text in ("125", "62.5", "-125")] == ["130", "63", "-130"]
+    assert [short(Decimal(text)) for text in ("0.2545", "99.95", "1000.5")] == ["0.255", "100", "1,001"]
