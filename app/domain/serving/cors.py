@@ -215,7 +215,8 @@ def asked_of(url: str, *, origin: str | None = None, names: Collection[str] = ()
 def _own_origin(url: str) -> str:
     """Return the origin of the server's address."""
     try:
-        parts = urlsplit(url)
+        # The function itself, as its cache would keep what was typed.
+        parts = urlsplit.__wrapped__(url)  # type: ignore[attr-defined]  # its stub leaves the cache out
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from app.domain.serving.reading import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from app.domain.serving.timings import Summary, Unit
 
@@ -207,22 +207,28 @@ def ignoring_lines(log: str, flags: Sequence[str]) -> dict[str, str]:
 
 def _ignoring(log: str, flags: Sequence[str]) -> dict[str, str]:
     """Return the same in the order of the lines, so that each is found again as the first of its flag."""
-    words = {flag: _WORD.findall(flag) for flag in flags}
-    left = {flag: _named(each) for flag, each in words.items() if each}
+    left = {flag: _flat(flag) for flag in flags if _WORD.search(flag)}
     found: dict[str, str] = {}
     for line in _lines(log):
         if not left:
             break
-        if _IGNORED.search(line) and any(named.search(line) for named in left.values()):
+        if _IGNORED.search(line) and _named(left, line):
             told = _SECRET.sub(r"\1...", line)[:_LONGEST_LINE].strip()
             if _IGNORED.search(told):
-                found |= {flag: told for flag, named in left.items() if named.search(told)}
-                left = {flag: named for flag, named in left.items() if flag not in found}
+                found |= dict.fromkeys(_named(left, told), told)
+                left = {flag: words for flag, words in left.items() if flag not in found}
     return found
 
 
-def _named(words: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(r"(?<![a-z0-9])" + r"[^a-z0-9]+".join(words) + r"(?![a-z0-9])", re.IGNORECASE)
+def _named(flags: Mapping[str, str], line: str) -> list[str]:
+    """Return those of the flags that a line names, each with its words as `_flat` gives them."""
+    flat = _flat(line)
+    return [flag for flag, words in flags.items() if words in flat]
+
+
+def _flat(text: str) -> str:
+    """Return the words of a text with a space around each; a pattern would stay in the memory of `re`."""
+    return f" {' '.join(_WORD.findall(text)).lower()} "
 
 
 def _lines(log: str) -> Iterator[str]:

@@ -191,7 +191,7 @@ def llama_bench_now(**other: Any) -> dict[str, Any]:
     """As llama-bench writes it at commit 0104b15, and with two settings of builds with a cache of experts."""
     more = {"cpu_mask": "0x0", "poll": 50, "flash_attn": -1, "devices": "auto", "load_mode": "mmap"}
     cache = {"moe_cache": "off", "n_gen_warmup": 0}
-    named = {"model_filename": "/home/somebody/model.gguf"}
+    named = {"model_filename": "/srv/somebody/model.gguf"}
     return llama_bench(samples=(43.2, 43.1, 43.4, 43.3)) | more | cache | named | other
 
 

@@ -177,7 +177,7 @@ def test_typed_figures_are_the_same_plan(tools: TestClient) -> None:
 
 
 def test_a_pasted_config_leads_to_a_link_of_its_figures(tools: TestClient) -> None:
-    config = json.dumps({**CONFIG, "_name_or_path": "/home/me/private"}, indent=1)
+    config = json.dumps({**CONFIG, "_name_or_path": "/srv/me/private"}, indent=1)
     answer = tools.post(PATH, data={"config": config, "mib": "10,000"})
     assert answer.status_code == 303
     target = answer.headers["location"]
