@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from app.domain.serving.benches import read_runs
 from app.domain.serving.reading import MOST_ENTRIES, InputError, read_numbers, read_text, shown
+from app.domain.serving.speedup import short
 from app.domain.serving.traps import Evidence, in_all, in_evidence, in_one, too_wide, unchecked
 
 if TYPE_CHECKING:
@@ -219,9 +220,16 @@ class Comparison:
             case "same" if sorted(self.before.values) == sorted(self.after.values):
                 return f"{SAME}: value for value they are equal, as if one file were read twice."
             case "same":
-                return f"{SAME}: the medians differ by less than the repetitions of one do."
+                return f"{SAME}: the medians differ by no more than the repetitions of one do."
             case "different":
-                return f"They differ: {self.speedup_percent:+.1f} % in speed, and their ranges do not meet."
+                sign = "+" if self.speedup_percent > 0 else ""
+                speed = f"{sign}{short(self.speedup_percent)} %"
+                return f"They differ: {speed} in speed, and their ranges do not meet."
+            case "undecided" if self.is_apart:
+                return (
+                    "Undecided: the ranges do not meet, but the medians differ by no more than the wider "
+                    "middle half; repeat more."
+                )
             case "undecided":
                 return (
                     "Undecided: the medians differ by more than the spread, but the ranges meet; repeat more."

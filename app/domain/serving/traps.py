@@ -41,10 +41,13 @@ _NOTHING_TOLD: Final = "(no line tells how many requests ran, or what became of 
 # vLLM: "Running: 32 reqs, Waiting: 21 reqs"; SGLang: "#running-req: 32, ... #queue-req: 21".
 _RUNNING: Final = re.compile(r"(?:Running:|#running-req:)\s*(\d{1,9})")
 _WAITING: Final = re.compile(r"(?:Waiting:|#queue-req:)\s*(\d{1,9})")
+# vLLM: "Engine 001: Avg prompt"; SGLang: "[2026-09-18 10:00:00 DP1 TP0]".
+_ENGINE: Final = re.compile(r"\bEngine \d{1,5}\b|\bDP\d{1,5}\b")
 _WORD: Final = re.compile(r"[a-z0-9]+", re.IGNORECASE)
 # No part of an option's name: engines list theirs at start, as --disable-radix-cache and hf_overrides.
 _IGNORED: Final = re.compile(
-    r"(?<!--)(?<!_)(?:ignor|f(?:a|e)ll(?:s|ing)?[ -]?back|not supported|unsupported|no effect|overrid|disabl)"
+    r"(?<!--)(?<!_)(?<!\bno )(?<!\bnot )"
+    r"(?:ignor|f(?:a|e)ll(?:s|ing)?[ -]?back|(?:not |un)(?:supported|available)|not compatible|incompatible|not be used|no effect|overrid|disabl)"
     r"[a-z]{0,6}(?![a-z_=]|-[a-z])",
     re.IGNORECASE,
 )
@@ -160,6 +163,11 @@ def unchecked(evidence: Evidence) -> Iterator[str]:
         yield "Without the server's log nobody can tell whether other requests ran, or a flag had no effect."
     elif seen is None:
         yield "No line of the log tells how many requests ran, so load from elsewhere was not looked for."
+    elif engines_in(evidence.log) > 1:
+        yield (
+            "Lines of the log are of several engines, each with requests of its own, which nothing here adds "
+            "up: load from elsewhere is told only where one engine alone had more than were sent."
+        )
     elif evidence.sent is None:
         yield f"The log shows up to {seen} requests at once; say how many were kept in flight to judge that."
     if evidence.log.strip() and not evidence.flags:
@@ -174,8 +182,16 @@ def lines_that_matter(log: str, flags: Sequence[str]) -> str:
     """
     busiest = _busiest(log)
     load = [] if busiest is None else [f"Running: {busiest[0]} reqs, Waiting: {busiest[1]} reqs"]
+    if engines_in(log) > 1:
+        load = [f"Engine 0: {load[0]}", "Engine 1: Running: 0 reqs, Waiting: 0 reqs"]
     lines = dict.fromkeys([*load, *_ignoring(log, flags).values()])
     return "\n".join(lines) or (_NOTHING_TOLD if log.strip() else "")
+
+
+def engines_in(log: str) -> int:
+    """Return how many engines tell how many requests they run: 1 where no line names its own."""
+    lines = (line for line in _lines(log) if _RUNNING.search(line))
+    return max(1, len({found[0] for line in lines if (found := _ENGINE.search(line))}))
 
 
 def most_requests(log: str) -> int | None:

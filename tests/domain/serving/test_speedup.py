@@ -128,7 +128,7 @@ def test_rounding_for_people() -> None:
 
 
 def test_what_a_figure_follows_as_where_it_does_not_follow() -> None:
-    # 100 ms down to 70 ms is 30 % less time and 100/70 - 1 = 42.9 % more speed; half the time is twice the speed.
+    # 100 ms down to 70 ms is 30 % less time, and 100 / 70 - 1 = 42.9 % more speed.
     def otherwise(before: str, after: str, stated: str, form: Form) -> str:
         return follows(Decimal(before), Decimal(after), stated=Decimal(stated), form=form).otherwise
 

@@ -6,7 +6,14 @@ import pytest
 
 from app.domain.serving.reading import InputError
 from app.domain.serving.timings import Comparison, Outcome, Unit, compared, summarised
-from app.domain.serving.traps import Evidence, ignoring_lines, most_requests
+from app.domain.serving.traps import (
+    Evidence,
+    ignoring_lines,
+    in_evidence,
+    lines_that_matter,
+    most_requests,
+    unchecked,
+)
 
 STEADY = "100 101 99 100"
 
@@ -123,3 +130,35 @@ def test_a_flag_that_fell_back_is_found_however_it_is_spelled() -> None:
 def test_timings_are_above_zero(values: str) -> None:
     with pytest.raises(InputError, match="above 0"):
         sets(values, STEADY)
+
+
+def test_a_small_difference_is_not_said_to_be_none() -> None:
+    # 10,005.5 / 10,001.5 - 1 = 0.04 %.
+    found = sets("10000 10001 10002 10003", "10004 10005 10006 10007")
+    assert found.sentence == "They differ: +0.04 % in speed, and their ranges do not meet."
+
+
+def test_ranges_apart_whose_medians_are_close_for_their_spread_are_said_to_be_so() -> None:
+    # Medians 105 and 111.25, 6.25 apart; the middle half of the first goes from 100.75 to 109.25, 8.5 wide.
+    found = sets("100 101 109 110", "110.5 111 111.5 112")
+    assert (found.outcome, found.is_apart, found.traps) == ("undecided", True, ())
+    assert found.sentence == (
+        "Undecided: the ranges do not meet, but the medians differ by no more than the wider middle half; "
+        "repeat more."
+    )
+
+
+def test_lines_of_several_engines_are_not_added_up_and_said_not_to_be() -> None:
+    log = "Engine 000: Running: 16 reqs, Waiting: 0 reqs\nEngine 001: Running: 16 reqs, Waiting: 0 reqs\n"
+    for each in (log, lines_that_matter(log, ()), log.replace("Engine 00", "DP")):
+        evidence = Evidence(sent=16, log=each)
+        assert list(in_evidence(evidence)) == []
+        assert "several engines" in next(unchecked(evidence))
+    assert "several engines" not in " ".join(unchecked(Evidence(sent=16, log=log.partition("\n")[0])))
+
+
+def test_a_line_that_denies_a_fall_back_is_none() -> None:
+    for line in ("mamba_cache_mode: no fallback needed", "not ignoring mamba_cache_mode"):
+        assert ignoring_lines(line, ["--mamba-cache-mode"]) == {}
+    gone = "FlashInfer GDN prefill backend is not available; using Triton"
+    assert ignoring_lines(gone, ["--gdn-prefill-backend"]) == {"--gdn-prefill-backend": gone}
