@@ -58,6 +58,7 @@ _FACTS: Final = (
     Fact(key="list_price", label="As printed", get=lambda row: row.offer.list_price, numeric=True),
     Fact(key="currency", label="Currency", get=lambda row: row.offer.currency),
     Fact(key="price_basis", label="Price basis", get=lambda row: row.offer.price_basis.value),
+    Fact(key="is_floor", label="Floor price", get=lambda row: row.offer.is_floor),
     Fact(
         key="pricing_model",
         label="Pricing",
@@ -146,6 +147,7 @@ EXPORT_FACTS: Final = (
     "flags",
     "source_url",
     "fragment",
+    "is_floor",
 )
 """The columns every export begins with, in this order; the chosen metrics follow."""
 

@@ -84,6 +84,7 @@ PRINTED: Final = (
     text("currency", "The currency of the price as printed.", is_known=True),
     text("price_basis", "What the price as printed pays for.", words=PriceBasis),
 )
+IS_FLOOR: Final = flag("is_floor", "Whether the price is written as 'from': it is at least this.")
 
 _FACTS: Final[Mapping[str, Field]] = MappingProxyType(
     {
@@ -92,6 +93,7 @@ _FACTS: Final[Mapping[str, Field]] = MappingProxyType(
             *PARTS_OF_KEY,
             *PRINTED,
             *TERMS,
+            IS_FLOOR,
             text("form_factor", "How the card is built in, as its maker says: sxm, pcie and so on."),
             flag("form_factor_assumed", "Whether the variant is assumed; `assumptions` says why."),
             Field(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, RowMapping
 
-SCHEMA_VERSION: Final = "1"
+SCHEMA_VERSION: Final = "2"
 """Version of the columns of the files and of their types."""
 
 ABOUT: Final = {
@@ -63,7 +63,7 @@ HISTORY_FIELDS: Final = (
     fields.flag("variant_assumed", "Whether the page does not name the variant, and it is assumed."),
     fields.whole("offer_id", "The number of the offer.", unit="", is_known=True),
     *fields.PRINTED,
-    fields.flag("is_floor", "Whether the price is written as 'from': it is at least this."),
+    fields.IS_FLOOR,
     Field(
         key="usd_per_gpu_hour",
         kind="number",

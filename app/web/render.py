@@ -136,6 +136,10 @@ _SAID: Final[Mapping[str, Callable[[Row], Cell]]] = {
 """Facts that are said in other words than they are stored."""
 
 
+AT_LEAST: Final = "\N{GREATER-THAN OR EQUAL TO} "
+"""What stands before a price that is written as 'from'."""
+
+
 def _fact_cell(column: Fact, row: Row) -> Cell:
     value = column.get(row)
     if value is None or value == "":
@@ -144,7 +148,10 @@ def _fact_cell(column: Fact, row: Row) -> Cell:
         return Cell("text", "yes" if value else "no")
     if column.key == "form_factor":
         return Cell("text", words.FORM_FACTOR.get(str(value), str(value)))
-    return Cell("number" if column.numeric else "text", str(value), raw=str(value) if column.numeric else "")
+    if not column.numeric:
+        return Cell("text", str(value))
+    is_least = column.key == "list_price" and row.offer.is_floor
+    return Cell("number", f"{AT_LEAST}{value}" if is_least else str(value), raw=str(value))
 
 
 def _metric_cell(metric: Metric, row: Row, view: View) -> Cell:
@@ -153,7 +160,7 @@ def _metric_cell(metric: Metric, row: Row, view: View) -> Cell:
         return Cell("unknown", words.DASH, why=metric.why_unknown(row, view))
     text = words.number(value, metric.decimals)
     if row.offer.is_floor and metric.nature == "price":
-        text = f"\N{GREATER-THAN OR EQUAL TO} {text}"
+        text = f"{AT_LEAST}{text}"
     if metric.numerator in _PRINTED:
         return Cell("price", text, raw=words.exact(value), href=words.safe_url(row.offer.source_url))
     return Cell("number", text, raw=words.exact(value))

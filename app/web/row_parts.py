@@ -9,7 +9,7 @@ from app.domain.accelerators import PRECISIONS
 from app.domain.cadence import Freshness
 from app.domain.changes import ChangeKind
 from app.domain.doubts import Why
-from app.domain.fields import PARTS_OF_KEY, PRINTED, TERMS, Field, flag, text, time, whole
+from app.domain.fields import IS_FLOOR, PARTS_OF_KEY, PRINTED, TERMS, Field, flag, text, time, whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +156,7 @@ PROVIDERS: Final = (
 _POINT: Final = (
     *PRINTED,
     _USD,
-    flag("is_floor", "Whether the price is written as 'from': it is at least this."),
+    IS_FLOOR,
 )
 CHANGES: Final = (
     text("kind", "What happened.", words=ChangeKind),

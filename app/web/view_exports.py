@@ -88,7 +88,7 @@ def _described(table: ViewTable) -> dict[str, Any]:
         },
         "total": table.total,
         "columns": [
-            {"key": column.name, "label": column.label, "unit": column.unit} for column in table.columns
+            {"key": column.name, "label": column.label, "unit": column.unit} for column in table.typed
         ],
     }
 
@@ -98,7 +98,7 @@ def _json_row(row: Row, table: ViewTable) -> dict[str, Any]:
     values["flags"] = [flag.value for flag in row.flags]
     values["unknown"] = {
         column.name: column.why_unknown(row, table.view)
-        for column in table.columns
+        for column in table.typed
         if values[column.name] is None
     }
     return values

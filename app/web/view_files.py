@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from app import __version__
 from app.domain.metrics import METHODOLOGY_VERSION
 from app.web import words
+from app.web.render import AT_LEAST
 from app.web.streams import batches
 from app.web.view_table import plain
 
@@ -80,15 +81,15 @@ def _write_workbook(file: IO[bytes], table: ViewTable) -> None:
 
 def _write_rows(book: Any, table: ViewTable) -> None:
     sheet, formats = book.add_worksheet("Offers"), _Formats(book)
-    for place, column in enumerate(table.columns):
+    for place, column in enumerate(table.typed):
         sheet.set_column(place, place, max(len(column.heading) + 3, 12 if column.is_numeric else 20))
         head = book.add_format({"bold": True, "align": "right" if column.is_numeric else "left"})
         sheet.write_string(0, place, column.heading, head)
     for number, row in enumerate(table.rows, start=1):
-        for place, (column, value) in enumerate(zip(table.columns, table.values(row), strict=True)):
+        for place, (column, value) in enumerate(zip(table.typed, table.values(row), strict=True)):
             _write_cell(sheet, (number, place), value=value, format_=formats.of(column, row))
     sheet.freeze_panes(1, 1)
-    sheet.autofilter(0, 0, len(table.rows), len(table.columns) - 1)
+    sheet.autofilter(0, 0, len(table.rows), len(table.typed) - 1)
 
 
 class _Formats:
@@ -103,7 +104,8 @@ class _Formats:
         pattern = _PATTERNS.get(column.kind, "General")
         if column.decimals is not None:
             pattern = f"#,##0.{'0' * column.decimals}".rstrip(".")
-            pattern = f'"\N{GREATER-THAN OR EQUAL TO} "{pattern}' if column.is_least(row) else pattern
+        if column.is_least(row):
+            pattern = f'"{AT_LEAST}"{pattern}'
         if pattern not in self._made:
             self._made[pattern] = self._book.add_format({"num_format": pattern})
         return self._made[pattern]
@@ -146,6 +148,7 @@ def _about(table: ViewTable) -> Iterator[tuple[str, str]]:
     yield "Methodology version", METHODOLOGY_VERSION
     yield "Written by", f"InferPrice {__version__}"
     yield "Empty cells", "are unknown, never zero; the page says why"
+    yield "Floor price", f"is TRUE where a price is written as 'from': it is {AT_LEAST}what its cell holds"
     yield "Warnings", "stand beside the GPU on the page; the column Notes has them here"
 
 
@@ -170,12 +173,12 @@ def _write_parquet(file: IO[bytes], table: ViewTable) -> None:
     }
     fields = [
         pa.field(column.name, types[column.kind], metadata={"label": column.label, "unit": column.unit})
-        for column in table.columns
+        for column in table.typed
     ]
     schema = pa.schema(fields, metadata=_parquet_metadata(table))
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in batches(table.rows, size=ROWS_OF_GROUP):
-            values = [[plain(column.value(row, table.view)) for row in batch] for column in table.columns]
+            values = [[plain(column.value(row, table.view)) for row in batch] for column in table.typed]
             arrays = [pa.array(each, type=field.type) for each, field in zip(values, fields, strict=True)]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
 

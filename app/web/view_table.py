@@ -9,6 +9,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
+from app.domain.columns import FACTS
 from app.domain.metrics import Metric
 from app.domain.rows import Flag
 from app.web import words
@@ -42,6 +43,7 @@ _KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "list_price": "figure",
         "memory_gb_as_written": "figure",
         "form_factor_assumed": "truth",
+        "is_floor": "truth",
         "valid_from": "day",
     }
 )
@@ -83,7 +85,13 @@ class ViewColumn:
 
     def is_least(self, row: Row) -> bool:
         """Tell whether the screen shows a row's price as the least it can be."""
-        return row.offer.is_floor and isinstance(self.shown, Metric) and self.shown.nature == "price"
+        return row.offer.is_floor and self.is_price
+
+    @property
+    def is_price(self) -> bool:
+        """Tell whether the column holds what a provider asks, which may be the least it can be."""
+        shown = self.shown
+        return shown.nature == "price" if isinstance(shown, Metric) else shown.key == "list_price"
 
     def value(self, row: Row, view: View) -> Value:
         """Return what a row holds here: a figure unrounded, a text as the screen says it, None if unknown."""
@@ -109,10 +117,13 @@ class ViewColumn:
 class ViewTable:
     """A view to be written down. `query_string` and `address` lead to the same rows on the screen.
 
-    `rows` are all that match, or those of a page; `total` is how many match.
+    `rows` are all that match, or those of a page; `total` is how many match. `columns` are those on the
+    screen; `typed` are those of a file, in which no sign says that a price is a floor: where they hold a
+    price, whether it is one stands in the last of them.
     """
 
     columns: tuple[ViewColumn, ...]
+    typed: tuple[ViewColumn, ...]
     rows: tuple[Row, ...]
     total: int
     view: View
@@ -124,12 +135,12 @@ class ViewTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the columns, each once."""
-        return tuple(column.name for column in self.columns)
+        """Return the names of a file's columns, each once."""
+        return tuple(column.name for column in self.typed)
 
     def values(self, row: Row) -> list[Value]:
-        """Return what a row holds in the order of the columns."""
-        return [column.value(row, self.view) for column in self.columns]
+        """Return what a row holds in the order of a file's columns."""
+        return [column.value(row, self.view) for column in self.typed]
 
     @property
     def rate(self) -> str:
@@ -140,9 +151,10 @@ class ViewTable:
 def view_table(request: Request, served: Served, *, query: OfferQuery, everything: bool) -> ViewTable:
     """Return what a query shows of a board: all of its rows or those of its page."""
     selection = served.board.select(query, everything=everything, counted=False)
-    text = query_string(query)
+    text, columns = query_string(query), _columns(selection)
     return ViewTable(
-        columns=_columns(selection),
+        columns=columns,
+        typed=_typed(columns, query),
         rows=tuple(served.board.rows[number] for number in selection.rows),
         total=selection.total,
         view=selection.view,
@@ -159,14 +171,25 @@ def _columns(selection: Selection) -> tuple[ViewColumn, ...]:
     made: dict[str, ViewColumn] = {}
     for shown in selection.columns:
         name = f"also_{shown.key}" if shown.key in made else shown.key
-        made[name] = ViewColumn(
-            name=name,
-            label=shown.label,
-            unit=unit(shown, selection.query),
-            kind="figure" if isinstance(shown, Metric) else _KINDS.get(shown.key, "text"),
-            shown=shown,
-        )
+        made[name] = _column(name, shown, query=selection.query)
     return tuple(made.values())
+
+
+def _typed(columns: tuple[ViewColumn, ...], query: OfferQuery) -> tuple[ViewColumn, ...]:
+    """Return the columns with `is_floor` behind them, where a price is among them and it is not."""
+    floor = _column("is_floor", FACTS["is_floor"], query=query)
+    is_told = any(column.name == floor.name for column in columns)
+    return columns if is_told or not any(column.is_price for column in columns) else (*columns, floor)
+
+
+def _column(name: str, shown: Fact | Metric, *, query: OfferQuery) -> ViewColumn:
+    return ViewColumn(
+        name=name,
+        label=shown.label,
+        unit=unit(shown, query),
+        kind="figure" if isinstance(shown, Metric) else _KINDS.get(shown.key, "text"),
+        shown=shown,
+    )
 
 
 def one_line(text: str) -> str:

@@ -230,6 +230,7 @@ def facts(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: da
         "term_days_min": offer.term_days_min,
         "term_days_max": offer.term_days_max,
         "form_factor_assumed": offer.variant_assumed,
+        "is_floor": offer.is_floor,
         "memory_gb_as_written": offer.memory_gb_as_written,
     }
 

@@ -133,6 +133,7 @@ def test_there_is_an_unknown_to_sort_last_wherever_a_column_can_be_unknown() -> 
     always_known = {
         *("provider", "sku", "accelerator_as_written", "gpu_count", "min_gpus", "list_price", "currency"),
         *("price_basis", "pricing_model", "service_kind", "form_factor_assumed", "valid_from"),
+        "is_floor",
     }
     query = OfferQuery(baseline="h100-sxm")
     baselines = plain.baseline_prices([each.offer for each in WIDE], query.baseline)

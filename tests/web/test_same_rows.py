@@ -182,6 +182,7 @@ def test_an_export_says_what_the_page_says(served: Market) -> None:
         "region": "us-east",
         "form_factor": "sxm",
         "form_factor_assumed": "false",
+        "is_floor": "false",
         "memory_gb_as_written": "80",
         "valid_from": "2026-11-02",
         "flags": "disputed_order",  # the H200 at 4.29 / 4.8 is dearer per TB/s, at 4.29 / 4.89 cheaper

@@ -12,6 +12,7 @@ from fractions import Fraction
 from urllib.parse import urlencode
 
 import openpyxl
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,7 +32,16 @@ from tests.domain import made
 from tests.web import market
 from tests.web.conftest import serve
 from tests.web.reading import address, get
-from tests.web.view_reading import ENDINGS, TYPES, differences, read, read_screen, same_headings, screen_of
+from tests.web.view_reading import (
+    ENDINGS,
+    LEAST,
+    TYPES,
+    differences,
+    read,
+    read_screen,
+    same_headings,
+    screen_of,
+)
 
 BANK = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
 EURO = Rate(day=date(2026, 11, 19), currency="EUR", usd_per_unit=Decimal("1.1588"), source_url=BANK)
@@ -42,6 +52,9 @@ NAMES = [
     *("valid_from", "form_factor_assumed", "term_days_max", "eur_per_pflop_month", "memory_bandwidth_tb_s"),
     *("flags", "source_url", "list_price", "memory_gb_as_written", "region"),
 ]
+TYPED = [*NAMES, "is_floor"]
+"""What a file without signs has: the page's columns, and whether a price is a floor."""
+
 COLUMNS_ASKED = ",".join(
     [
         *("usd_per_tbs_hour", "provider", "gpu_count", "usd_per_gpu_hour", "accelerator", "pricing_model"),
@@ -92,16 +105,17 @@ def test_a_filtered_reordered_view_in_other_units_is_the_same_in_every_form(
     found = read(client, ending, VIEW, screen)
     assert differences(screen, found, ending=ending) == []
     if ending in {"md", "xlsx"}:
-        assert same_headings(screen, found.names)
+        assert same_headings(screen, found.names[: len(NAMES)])
+        assert found.names[len(NAMES) :] == (["Floor price"] if ending == "xlsx" else [])
     else:
-        assert found.names == NAMES
+        assert found.names == TYPED
 
 
 @pytest.mark.parametrize("ending", [each for each in ENDINGS if each != "md"])
 def test_the_figures_are_those_worked_out_by_hand(client: TestClient, ending: str) -> None:
     """Eight H200 at 4.29 $/h for 730 hours at 1.1588 $/EUR; 4.8 TB/s each; and the reader's own at 3.10."""
     found = read(client, ending, VIEW, screen_of(client, VIEW))
-    lines = [dict(zip(NAMES, row, strict=True)) for row in found.rows]
+    lines = [dict(zip(TYPED, row, strict=True)) for row in found.rows]
 
     def close(line: dict[str, object], name: str, value: Fraction) -> None:
         assert line[name] == pytest.approx(float(value), rel=1e-14)
@@ -168,17 +182,77 @@ def test_the_price_of_an_instance_chosen_twice_has_two_names(client: TestClient)
         found = read(client, ending, query, screen)
         assert differences(screen, found, ending=ending) == []
         if ending not in {"md", "xlsx"}:
-            assert found.names == ["usd_per_instance_hour", "also_usd_per_instance_hour"]
+            assert found.names == ["usd_per_instance_hour", "also_usd_per_instance_hour", "is_floor"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_no_rows_and_one_page_of_rows(client: TestClient, ending: str) -> None:
     screen = screen_of(client, "q=nothing+like+it")
     nothing = read(client, ending, "q=nothing+like+it", screen)
-    assert (len(nothing.names), nothing.rows) == (len(screen.headings), [])
+    assert (len(nothing.names), nothing.rows) == (len(screen.headings) + (ending != "md"), [])
     second = read_screen(get(client, "/?per_page=7&page=2"))
     assert differences(second, read(client, ending, "per_page=7&page=2", second), ending=ending) == []
     assert len(read(client, ending, "", screen).rows) > 100
+
+
+# ---------------------------------------------------------------- a price that is a floor
+
+FLOORS = "gpu=b200&provider=odd"  # one offer, "from $4.00" an hour
+FIRM = "gpu=h100&provider=acme"
+
+
+@pytest.mark.parametrize("ending", [each for each in ENDINGS if each != "md"])
+@pytest.mark.parametrize("price", ["usd_per_gpu_hour", "usd_per_instance_hour", "list_price"])
+def test_a_file_with_a_price_says_which_are_floors_without_being_asked(
+    client: TestClient, ending: str, price: str
+) -> None:
+    """The number stays a number, and the column behind it is a truth that a program can filter by."""
+    query = f"{FLOORS}&columns={price}"
+    found = read(client, ending, query, screen_of(client, query))
+    assert found.rows == [[4, True]]
+    assert found.names[1] == ("Floor price" if ending == "xlsx" else "is_floor")
+    firm = read(client, ending, f"{FIRM}&columns={price}", screen_of(client, f"{FIRM}&columns={price}"))
+    assert len(firm.rows) > 3
+    assert {row[1] for row in firm.rows} == {False}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_whether_a_price_is_a_floor_stands_once_and_only_beside_a_price(
+    client: TestClient, ending: str
+) -> None:
+    chosen = f"{FLOORS}&columns=is_floor,usd_per_gpu_hour"
+    found = read(client, ending, chosen, screen_of(client, chosen))
+    assert found.rows == [["yes", f"{LEAST}4.00"] if ending == "md" else [True, 4]]
+    without = f"{FLOORS}&columns=provider,tdp_w,usd_per_tbs_hour"
+    assert len(read(client, ending, without, screen_of(client, without)).names) == 3
+
+
+@pytest.mark.parametrize(
+    ("price", "shown"),
+    [("usd_per_gpu_hour", "4.00"), ("usd_per_instance_hour", "4.00"), ("list_price", "4.00")],
+)
+def test_what_shows_a_price_to_a_reader_has_the_sign_before_a_floor(
+    client: TestClient, price: str, shown: str
+) -> None:
+    query = f"{FLOORS}&columns={price}"
+    assert screen_of(client, query).rows[0][0].text == f"{LEAST}{shown}"
+    assert f"| {LEAST}{shown} |" in get(client, f"/view.md?{query}")
+    sheet = openpyxl.load_workbook(io.BytesIO(client.get(f"/view.xlsx?{query}").content))["Offers"]
+    assert (sheet["A2"].value, sheet["B2"].value) == (4, True)
+    assert sheet["A2"].number_format.startswith(f'"{LEAST}"')
+    assert LEAST not in get(client, f"/view.md?{FIRM}&columns={price}")
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_the_rows_with_every_fact_say_which_prices_are_floors(client: TestClient, ending: str) -> None:
+    answer = client.get(f"/offers.{ending}?provider=odd")
+    rows = (
+        answer.json()["rows"]
+        if ending == "json"
+        else pd.read_csv(io.BytesIO(answer.content)).to_dict("records")
+    )
+    assert {row["sku"] for row in rows if row["is_floor"] is True} == {"floor"}
+    assert {row["is_floor"] for row in rows} == {True, False}
 
 
 # ---------------------------------------------------------------- what each form says besides
@@ -233,7 +307,7 @@ def test_a_workbook_has_a_head_that_stays_formats_and_a_sheet_about_it(client: T
     assert book.sheetnames == ["Offers", "About"]
     sheet = book["Offers"]
     count = len(screen_of(client, VIEW).rows)
-    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:P{count + 1}")
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:Q{count + 1}")
     assert all(cell.font.b for cell in sheet[1])
     assert sheet["A1"].value == "Bandwidth price (EUR/TB/s-month)"
     # Three decimals by the hour, two fewer by the month; GPUs are whole; a day is a day.
@@ -261,7 +335,7 @@ def test_parquet_has_types_units_and_says_what_was_asked(client: TestClient) -> 
         "double": {*(name for name in NAMES if name.startswith("eur_")), "memory_bandwidth_tb_s"}
         | {"list_price", "memory_gb_as_written"},
         "int64": {"gpu_count", "term_days_max"},
-        "bool": {"form_factor_assumed"},
+        "bool": {"form_factor_assumed", "is_floor"},
         "date32[day]": {"valid_from"},
         "string": {"provider", "accelerator", "pricing_model", "flags", "source_url", "region"},
     }
