@@ -225,7 +225,7 @@ def test_results_of_all_four_benchmarks_beside_each_other(run: Run, file: Callab
     assert lines[1:5] == [
         "1 vLLM, Qwen/Qwen3-8B, decode 4 821 820 to 821 819 to 822 0.2",
         "2 SGLang, Qwen/Qwen3-8B, decode 4 642 641 to 643 640 to 644 0.3",
-        "3 llama-bench, qwen3moe 30B.A3B Q4_K - Medium, decode 4 43.2 43.2 to 43.3 43.1 to 43.4 0.3",
+        "3 llama-bench, qwen3moe 30B.A3B Q4_K - Medium, decode 4 43.3 43.2 to 43.3 43.1 to 43.4 0.3",
         "4 GuideLLM, Qwen/Qwen3-8B, decode 1 40 40 to 40 40 to 40 0.0",
     ]
     assert "too_few_repetitions: g.json: benchmark 1: 1 of at least 4 repetitions." in lines

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
     from app.domain.serving.reading import Value
 
-_SERVING: Final = ("max_concurrency", "max_concurrent_requests", "failed", "median_ttft_ms", "median_itl_ms")
+_SERVING: Final = (
+    *("max_concurrency", "max_concurrent_requests", "num_prompts", "failed"),
+    *("median_ttft_ms", "median_itl_ms"),
+)
 
 
 def kept_results(data: bytes, name: str, *, most: int | None = None) -> str:

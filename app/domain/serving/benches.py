@@ -48,8 +48,9 @@ class Run:
 
     `tokens_per_s` holds each repetition, of all streams: tokens generated in decode, read in prefill.
     `settings` is what the file says of how it was run; runs that share them repeat one configuration. `sent`
-    is how many requests were in flight at most. `ttft_ms` and `itl_ms` are medians. `per_pass` is how many
-    tokens a pass gave a stream on average where drafts were verified, None where the file tells of none.
+    is how many requests were in flight at most, and `context` how many tokens a stream had before the first
+    generated one, None where the file does not tell. `ttft_ms` and `itl_ms` are medians. `per_pass` is how
+    many tokens a pass gave a stream on average where drafts were verified, None where the file tells of none.
     """
 
     place: str
@@ -59,6 +60,7 @@ class Run:
     settings: tuple[tuple[str, str], ...]
     tokens_per_s: tuple[Decimal, ...]
     sent: int | None = None
+    context: int | None = None
     completed: int | None = None
     failed: int | None = None
     ttft_ms: Decimal | None = None
@@ -121,6 +123,12 @@ def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: tu
             f"output_throughput does not follow: {tokens:,f} tokens in {duration_s:.2f} s are "
             f"{tokens / duration_s:.2f} a second, and it says {rate:.2f}."
         )
+    counted = ("num_prompts", "completed", "failed")
+    prompts, completed, failed = (_count(document.get(name), f"{place}: {name}") for name in counted)
+    if failed is None and prompts and completed is not None and completed < prompts:
+        remarks.append(
+            f"{prompts - completed:,} of {prompts:,} prompts did not complete, and it does not say why."
+        )
     return Run(
         place=place,
         tool=tool,
@@ -129,17 +137,27 @@ def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: tu
         settings=_settings(document, settings),
         tokens_per_s=(rate,),
         sent=_in_flight(document, place),
-        completed=_count(document["completed"], f"{place}: completed"),
-        failed=_count(document.get("failed"), f"{place}: failed"),
-        ttft_ms=_optional(document, "median_ttft_ms", place=place),
-        itl_ms=_optional(document, "median_itl_ms", place=place),
+        completed=completed,
+        failed=failed,
+        # A 0 stands for none that was timed: one token a request, or no streaming.
+        ttft_ms=_optional(document, "median_ttft_ms", place=place) or None,
+        itl_ms=_optional(document, "median_itl_ms", place=place) or None,
         per_pass=_per_pass(document, place),
         remarks=tuple(remarks),
     )
 
 
 def _in_flight(document: Mapping[str, Any], place: str) -> int | None:
-    """Return the limit on requests in flight, else the most that succeeded and overlapped within a second."""
+    """Return the limit on requests in flight, else the most that succeeded and overlapped within a second.
+
+    There are never more than there are prompts.
+    """
+    prompts = _count(document.get("num_prompts"), f"{place}: num_prompts")
+    found = _stated_in_flight(document, place)
+    return min(found, prompts) if found and prompts else found
+
+
+def _stated_in_flight(document: Mapping[str, Any], place: str) -> int | None:
     counts = (
         _count(document.get(key), f"{place}: {key}", most=_MOST_IN_FLIGHT)
         for key in ("max_concurrency", "max_concurrent_requests")
@@ -246,6 +264,7 @@ def _read_llama(document: Mapping[str, Any], place: str) -> Iterator[Run]:
         settings=_settings(document, llama_settings(document)),
         tokens_per_s=rates,
         sent=1,
+        context=_count(document.get("n_depth"), f"{place}: n_depth"),
         remarks=tuple(remarks),
     )
 

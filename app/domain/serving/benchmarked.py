@@ -38,6 +38,11 @@ class Configuration:
         return max(sent) if len(sent) == len(self.runs) else None
 
     @property
+    def context(self) -> int | None:
+        """How many tokens a stream had before the first generated one, None where the files do not tell."""
+        return self.runs[0].context
+
+    @property
     def per_pass(self) -> Decimal | None:
         """The most tokens that a pass gave a stream in a run with drafts, None without any."""
         return max((run.per_pass for run in self.runs if run.per_pass is not None), default=None)

@@ -14,6 +14,7 @@ from app.domain.llms.formats import FORMATS, Rate, rate_of
 from app.domain.llms.own_measured import MAX_DECIMALS, canonical_measured, parse_measured
 from app.domain.llms.unknown import Unknown
 from app.domain.names import fold
+from app.domain.serving.speedup import short
 from app.domain.typed import plain_number
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _LEAST_RATE: Final = Decimal("0.001")
 _MOST_RATE: Final = Decimal(10) ** 9
 _PERCENT: Final = 100
 _MS_PER_S: Final = 1000
+_LEAST_SHARE: Final = Decimal("0.001")
 _TERA: Final = 10**12
 _MANY: Final = 100
 
@@ -49,11 +51,13 @@ class On:
 def measured_text(configuration: Configuration, on: On) -> str:
     """Return the `measured` part of a link to a model's page for the median of a configuration.
 
-    Where drafts were verified it names no batch, as the bound of one counts one token a pass.
+    Where drafts were verified it names no batch, as the bound of one counts one token a pass. A context that
+    the file itself tells goes before the one of `on`.
     """
     rate = plain_number(round(configuration.summary.median, MAX_DECIMALS))
     batch = None if configuration.per_pass else configuration.in_flight
-    stated, context = ("" if one is None else str(one) for one in (batch, on.context))
+    told = on.context if configuration.context is None else configuration.context
+    stated, context = ("" if one is None else str(one) for one in (batch, told))
     return f"{rate}|{on.card}|{on.weights}|{on.gpus}|{stated}|{context}|{on.kv}"
 
 
@@ -87,7 +91,7 @@ def sentence(found: Beside | Unknown) -> str:
     """Return in words how near to its bounds a speed lies."""
     if isinstance(found, Unknown):
         return f"No bound: {found.why}."
-    over = " It lies above a bound, so something it says of itself cannot be so." * found.is_above_a_bound
+    over = f" It lies above a bound, so {_cause(found)}." if found.is_above_a_bound else ""
     parts = [
         (found.share_of_batch_bound, "of the bound of its batch"),
         (found.share_of_any_batch, "of that of any batch"),
@@ -99,8 +103,16 @@ def sentence(found: Beside | Unknown) -> str:
     return f"Beside {found.card.name}: {', '.join(known) or 'nothing known'}.{lacking}{over}"
 
 
+def _cause(found: Beside) -> str:
+    """Return what a speed above a bound comes of: no draft lifts a pass above the bound of any batch."""
+    share = found.share_of_any_batch
+    if isinstance(share, Decimal) and share > 1:
+        return "something it says of itself cannot be so"
+    return "something it says of itself cannot be so, or drafts were verified of which the file tells nothing"
+
+
 def _percent(share: Decimal) -> str:
-    return f"{share * _PERCENT:,.1f} %"
+    return f"{share * _PERCENT:,.1f} %" if share >= _LEAST_SHARE else f"{short(share * _PERCENT)} %"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,8 @@ _WORD: Final = re.compile(r"[a-z0-9]+", re.IGNORECASE)
 # No part of an option's name: engines list theirs at start, as --disable-radix-cache and hf_overrides.
 _IGNORED: Final = re.compile(
     r"(?<!--)(?<!_)(?<!\bno )(?<!\bnot )"
-    r"(?:ignor|f(?:a|e)ll(?:s|ing)?[ -]?back|(?:not |un)(?:supported|available)|not compatible|incompatible|not be used|no effect|overrid|disabl)"
+    r"(?:ignor|f(?:a|e)ll(?:s|ing)?[ -]?back|(?:not |un)(?:supported|available)|not compatible"
+    r"|incompatible|not be used|no effect|overrid|disabl)"
     r"[a-z]{0,6}(?![a-z_=]|-[a-z])",
     re.IGNORECASE,
 )

@@ -24,6 +24,7 @@ from app.domain.serving.documents import bench_document
 from app.domain.serving.reading import InputError
 from app.domain.serving.traps import ADVICE, lines_that_matter, unchecked
 from app.web import words
+from app.web.llm_view import cost_link
 from app.web.measured_query import MeasuredQuery
 from app.web.state import MAX_QUERY_STRING
 from app.web.tools.fields import Field
@@ -93,7 +94,10 @@ FIELDS: Final = (
     Field(
         name="context",
         label="Context, tokens",
-        about="Of each request at its first generated token; 0 when left empty, which makes the bound wider.",
+        about=(
+            "Of each request at its first generated token, where the file does not tell; 0 when left empty, "
+            "which makes the bound wider."
+        ),
         is_number=True,
     ),
     Field(
@@ -230,8 +234,24 @@ def _line(at: int, one: Configuration, *, place: Placed) -> Line:
         return Line(at=at, one=one, place=place, measured_href="", llm_href="")
     query = MeasuredQuery(llm=place.llm, measured=(found.measurement,))
     return Line(
-        at=at, one=one, place=place, measured_href=query.link("/measured"), llm_href=f"/llms/{place.llm}"
+        at=at,
+        one=one,
+        place=place,
+        measured_href=query.link("/measured"),
+        llm_href=f"{cost_link(f'/llms/{place.llm}', _served_as(found.measurement))}#measured",
     )
+
+
+def _served_as(measured: Measurement) -> CostQuery:
+    """Return the question of a model's page that a measurement answers, as far as the page can be asked it."""
+    query = CostQuery(format=measured.weights or CostQuery().format, measured=(measured,))
+    if measured.kv:
+        query = query.replace(kv=measured.kv)
+    if measured.batch is not None and measured.batch <= LARGEST_BATCH:
+        query = query.replace(batch=(measured.batch,))
+    if measured.context_in is not None and measured.context_in <= LONGEST_CONTEXT:
+        query = query.replace(context=measured.context_in)
+    return query
 
 
 def find(typed: Typed, llms: Llms) -> Found | None:

@@ -284,7 +284,17 @@ def test_a_speed_without_a_bound_and_one_above_it() -> None:
     assert "Not known, of the bound of its batch: the source states no batch." in said
     (lone,) = configurations(runs_of(820, max_concurrency=1))
     above = sentence(beside(lone, on, profile=profile, llm="", day=day))
-    assert above.endswith("It lies above a bound, so something it says of itself cannot be so.")
+    assert above.endswith(
+        "It lies above a bound, so something it says of itself cannot be so, or drafts were verified of "
+        "which the file tells nothing."
+    )
+    # Beyond 1,979 dense TFLOPS / (2 x 7.57 billion parameters) = 130,755 tokens/s no draft helps.
+    (beyond,) = configurations(runs_of(200_000, max_concurrency=1))
+    said = sentence(beside(beyond, on, profile=profile, llm="", day=day))
+    assert said.endswith("It lies above a bound, so something it says of itself cannot be so.")
+    (slow,) = configurations(runs_of(10, max_concurrency=1))
+    # 10 / 130,755 = 0.00765 %, which is not none.
+    assert "0.00765 % of that of any batch" in sentence(beside(slow, on, profile=profile, llm="", day=day))
     with pytest.raises(QueryError, match="accelerator"):
         beside(lone, On(card="h999", weights="fp8"), profile=profile, llm="", day=day)
     prompts = results.llama_bench(n_prompt=512, n_gen=0, samples=(900.0,))
@@ -372,3 +382,34 @@ def test_the_model_that_a_file_names_is_enough() -> None:
     (slow,) = configurations([only(results.llama_bench(samples=(0.0004,)))])
     why = sentence(placed_by_name(slow, on, llm="Qwen/Qwen3-8B", llms=load_llms()).found)
     assert why == "No bound: the median is none of 0.001 to 1,000,000,000 tokens/s."
+
+
+def test_no_more_requests_are_in_flight_than_there_are_prompts() -> None:
+    (run,) = runs_of(820, max_concurrency=256, num_prompts=100, completed=100)
+    assert run.sent == 100
+    (run,) = runs_of(820, max_concurrency=8, num_prompts=100, completed=100)
+    assert run.sent == 8
+
+
+def test_prompts_that_did_not_complete_are_told_where_the_file_counts_no_failures() -> None:
+    (run,) = runs_of(820, num_prompts=100, completed=60, failed=None)
+    assert run.remarks == ("40 of 100 prompts did not complete, and it does not say why.",)
+    (run,) = runs_of(820, num_prompts=100, completed=60, failed=40)
+    assert (run.failed, run.remarks) == (40, ())
+
+
+def test_a_latency_of_0_was_not_timed() -> None:
+    (run,) = runs_of(820, median_itl_ms=0, median_ttft_ms=0.0)
+    assert (run.itl_ms, run.ttft_ms) == (None, None)
+
+
+def test_the_depth_of_llama_bench_goes_before_a_context_that_is_given() -> None:
+    def context(**said: object) -> str:
+        data = results.as_bytes(results.llama_bench(samples=(43.2, 43.1, 43.4, 43.3), **said))
+        (found,) = configurations(read_runs(data, "r"))
+        return measured_text(found, On(card="rtx-4090", weights="gguf-q4-k", context=4096, kv="bf16")).split(
+            "|"
+        )[5]
+
+    assert (context(n_depth=8192), context(n_depth=0)) == ("8192", "0")
+    assert context(n_depth=None) == "4096"
