@@ -156,8 +156,8 @@ class Exchange:
     @property
     def with_credentials(self) -> bool:
         """Tell whether what the page gets, it gets with the cookies and logins of who opens it."""
-        return (self.may_post and self.preflight.takes_credentials(self.asked.origin)) or (
-            self.plain.takes_credentials(self.asked.origin)
+        return may_post_with_credentials(self.asked, self.preflight) or self.plain.takes_credentials(
+            self.asked.origin
         )
 
 
@@ -166,14 +166,24 @@ def may_post(asked: Asked, preflight: Answer) -> bool:
     return is_good(preflight) and preflight.lets_in(asked.origin) and not uncovered(asked, preflight)
 
 
-def uncovered(asked: Asked, preflight: Answer) -> Sequence[str]:
-    """Return the headers of the POST that the answer to a preflight does not allow."""
+def may_post_with_credentials(asked: Asked, preflight: Answer) -> bool:
+    """Tell whether it would send the POST with cookies and logins, too."""
+    return (
+        may_post(asked, preflight)
+        and preflight.takes_credentials(asked.origin)
+        and not uncovered(asked, preflight, with_credentials=True)
+    )
+
+
+def uncovered(asked: Asked, preflight: Answer, *, with_credentials: bool = False) -> Sequence[str]:
+    """Return the headers of the POST that the answer to a preflight does not allow.
+
+    A wildcard covers every name but one, and none where cookies and logins go along.
+    """
     allowed = {each.strip().lower() for each in preflight.headers.get(ALLOW_HEADERS, "").split(",")}
-    # A wildcard covers every name but one.
+    is_wild = "*" in allowed and not with_credentials
     return [
-        name
-        for name in asked.names
-        if name not in allowed and ("*" not in allowed or name == NEVER_BY_WILDCARD)
+        name for name in asked.names if name not in allowed and (not is_wild or name == NEVER_BY_WILDCARD)
     ]
 
 
@@ -289,7 +299,12 @@ def _open_kind(asked: Exchange, other: Exchange | None) -> Kind:
     """Return the worst of what lets the page in."""
     origin = asked.asked.origin
     kinds: set[Kind] = set()
-    for answer, counts in ((asked.preflight, asked.may_post), (asked.plain, asked.may_read)):
+    preflight, plain = asked.preflight, asked.plain
+    posts = may_post_with_credentials(asked.asked, preflight)
+    for answer, counts, creds in (
+        (preflight, asked.may_post, posts),
+        (plain, asked.may_read, plain.takes_credentials(origin)),
+    ):
         if not counts:
             continue
         if answer.allowed_origin == "*":
@@ -299,7 +314,7 @@ def _open_kind(asked: Exchange, other: Exchange | None) -> Kind:
         elif other is not None and not other.is_open:
             return "this_origin"
         else:
-            kinds.add("echoes_with_credentials" if answer.takes_credentials(origin) else "echoes")
+            kinds.add("echoes_with_credentials" if creds else "echoes")
     return next(kind for kind in _WORST_FIRST if kind in kinds)
 
 

@@ -17,6 +17,7 @@ from app.domain.serving.cors import (
     judge,
     judge_with,
     may_post,
+    may_post_with_credentials,
     seen,
     trouble_of,
     uncovered,
@@ -253,7 +254,7 @@ def _means(header: str, value: str, *, what: What, answer: Answer, asked: Asked)
     if header == ALLOW_ORIGIN:
         return _origin_means(value, asked)
     if header == ALLOW_CREDENTIALS:
-        return _credentials_mean(value, answer, asked=asked)
+        return _credentials_mean(value, answer, what=what, asked=asked)
     if header == ALLOW_HEADERS and what == "preflight":
         return _headers_mean(answer, asked)
     known = _PREFLIGHT_ONLY if what == "preflight" else _GET_ONLY
@@ -284,14 +285,18 @@ def _origin_means(value: str, asked: Asked) -> str:
     return "the very origin that asked is let in"
 
 
-def _credentials_mean(value: str, answer: Answer, *, asked: Asked) -> str:
+def _credentials_mean(value: str, answer: Answer, *, what: What, asked: Asked) -> str:
     if value.strip() != "true":
         return "only true counts, so cookies and logins are not let through"
-    if answer.takes_credentials(asked.origin):
-        return "the page is let in with the cookies and logins of whoever opens it"
     if answer.allowed_origin == "*":
         return "nothing beside *: a request with cookies and logins is refused"
-    return "nothing, as the page is not let in"
+    if not answer.takes_credentials(asked.origin):
+        return "nothing, as the page is not let in"
+    if what == "GET" or may_post_with_credentials(asked, answer):
+        return "the page is let in with the cookies and logins of whoever opens it"
+    if may_post(asked, answer):
+        return "not for this POST: with cookies and logins, * in access-control-allow-headers allows nothing"
+    return "nothing, as the preflight fails"
 
 
 def _headers_mean(answer: Answer, asked: Asked) -> str:

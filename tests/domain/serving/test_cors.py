@@ -3,6 +3,7 @@
 import pytest
 
 from app.domain.serving.cors import Answer, Asked, Exchange, Verdict, asked_of, judge
+from app.domain.serving.cors_found import readings
 
 ORIGIN = "https://some-page.example"
 OTHER = "https://no-such-page.invalid"
@@ -150,3 +151,19 @@ def test_headers_are_asked_for_as_browsers_do() -> None:
         "access-control-request-headers": "authorization,content-type,x-b",
     }
     assert asked.plain() == {"origin": ORIGIN}
+
+
+def test_a_wildcard_of_headers_allows_none_where_cookies_go_along() -> None:
+    """Fetch, CORS-preflight fetch: with credentials `*` is but a header of that name."""
+    origin = {"access-control-allow-origin": ORIGIN}
+    said = {**origin, "access-control-allow-credentials": "true", "access-control-allow-headers": "*"}
+    found = exchange((200, said), (404, origin))
+    assert (found.may_post, found.with_credentials) == (True, False)
+    assert judge(found).kind == "echoes"
+    listed = exchange((200, said | {"access-control-allow-headers": "content-type"}), (404, origin))
+    assert (listed.with_credentials, judge(listed).kind) == (True, "echoes_with_credentials")
+    means = {each.header: each.means for each in readings(found.asked, preflight=found.preflight, plain=None)}
+    assert means["access-control-allow-credentials"].startswith("not for this POST")
+    refused = exchange((400, said), (404, {}))
+    told = [each.means for each in readings(refused.asked, preflight=refused.preflight, plain=None)]
+    assert "nothing, as the preflight fails" in told
