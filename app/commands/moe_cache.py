@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--mix", metavar="MIX", help="Its types: q4_k_m, or written out as down=q6_k:24,q4_k;gate=...")
 @click.option("--mib", type=int, default=None, help="--moe-cache-mib; a tenth of the experts by default.")
 @click.option("--n-cpu-moe", type=int, default=None, help="Layers in host memory; all of them by default.")
+@click.option("--working", is_flag=True, help="Print how each figure is worked out; the JSON always has it.")
 @click.option("--format", "shape", type=click.Choice(["table", "json"]), default="table")
 @click.pass_obj
 @saying
@@ -35,6 +36,7 @@ def moe_cache(
     mix: str | None,
     mib: int | None,
     n_cpu_moe: int | None,
+    working: bool,
     shape: str,
 ) -> None:
     """Say what --moe-cache-mib of llama.cpp buys for a GGUF: slots, share, largest batch, floor, leftover.
@@ -55,7 +57,7 @@ def moe_cache(
     if shape == "json":
         print_json({**plan_document(plan), "mix": mixed.mix if mixed else None, "notes": list(notes)})
     else:
-        click.echo(_text(plan, notes))
+        click.echo(_text(plan, notes, working=working))
     if not plan.starts:
         raise SystemExit(REFUSED_EXIT)
 
@@ -96,14 +98,28 @@ def _mixed(settings: Settings, config: str, *, mix: str) -> MixedExperts:
     return experts_of_mix(shape_of_profile(found.profile), read)
 
 
-def _text(plan: Plan, notes: tuple[str, ...]) -> str:
+def _text(plan: Plan, notes: tuple[str, ...], *, working: bool) -> str:
     from app.domain.serving.expert_cache import SOURCE, VERSION  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.expert_cache_cautions import cautions  # noqa: PLC0415 - same
     from app.domain.serving.expert_cache_measured import CONDITIONS  # noqa: PLC0415 - same
 
-    lines = [*_about(plan), *notes, _groups_table(plan), *(each.sentence for each in cautions(plan))]
+    lines = [*_about(plan), *notes, _groups_table(plan)]
+    lines += [*(_working(plan) if working else ()), *(each.sentence for each in cautions(plan))]
     lines += ["", f"Measured: {CONDITIONS}.", _measured_table()]
     return "\n".join([*lines, f"Rules of {VERSION} and measurements: {SOURCE}."])
+
+
+def _working(plan: Plan) -> list[str]:
+    """Return how the plan's figures are worked out, then those of each group below its number."""
+    from app.domain.serving.expert_cache_arithmetic import (  # noqa: PLC0415 - keeps --help quick
+        group_arithmetic,
+        plan_arithmetic,
+    )
+
+    lines = ["", *plan_arithmetic(plan)]
+    for number, group in enumerate(plan.groups, start=1):
+        lines += [f"Group {number}:", *(f"  {line}" for line in group_arithmetic(plan, group))]
+    return [*lines, ""]
 
 
 def _about(plan: Plan) -> list[str]:
@@ -139,7 +155,7 @@ def _groups_table(plan: Plan) -> str:
             ", ".join(f"{bank.kind} {bank.dtype}" for bank in group.banks),
             f"{group.expert_bytes:,}",
             f"{group.slots:,}",
-            f"{group.slots_percent:.1f}",
+            group.slots_told,
             str(group.largest_batch_tokens),
             f"{group.floor_mib:,}",
         ]

@@ -145,6 +145,11 @@ class Group:
         return _PERCENT * self.slots / self.experts
 
     @property
+    def slots_told(self) -> str:
+        """The same share to a tenth of a percent; see `told_percent`."""
+        return told_percent(self.slots, self.experts)
+
+    @property
     def floor_mib(self) -> int:
         """Smallest whole budget that caches the group."""
         return _mib(self.floor_bytes)
@@ -190,6 +195,12 @@ class Plan:
     def starts(self) -> bool:
         """Tell whether the server starts with this budget."""
         return any(group.slots for group in self.groups)
+
+
+def told_percent(held: int, experts: int) -> str:
+    """Return a share in percent to a tenth: 100.0 only when none is missing."""
+    told = f"{_PERCENT * held / experts:.1f}"
+    return "99.9" if held < experts and told == "100.0" else told
 
 
 def experts_of(headers: Iterable[Header]) -> Experts:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from app.domain.findings import Level
-from app.domain.serving.expert_cache import MIB, MOST_MIB, plan_cache, pools
+from app.domain.serving.expert_cache import MIB, MOST_MIB, plan_cache, pools, told_percent
 from app.domain.serving.expert_cache_arithmetic import gib, group_arithmetic, mib, plan_arithmetic
 from app.domain.serving.expert_cache_cautions import cautions
 from app.domain.serving.expert_cache_measured import CONDITIONS, MEASURED
@@ -30,7 +30,6 @@ MOST_RUNS: Final = 16
 """Runs of layers that it names of a group."""
 
 _MOST_NAMED: Final = 4
-_PERCENT: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +46,7 @@ class Mark:
         if self.plan is None:
             return ""
         held = sum(group.slots for group in self.plan.groups)
-        return f"{_PERCENT * held / sum(group.experts for group in self.plan.groups):.1f}"
+        return told_percent(held, sum(group.experts for group in self.plan.groups))
 
     @property
     def batch_tokens(self) -> int | None:
@@ -82,8 +81,7 @@ class Found:
                 f" from {plan.starts_from_mib:,} MiB; every group is cached from {plan.floor_mib:,} MiB."
             )
         bought = ", ".join(
-            f"group {number} has {group.slots:,} slots for {group.experts:,} experts"
-            f" ({group.slots_percent:.1f} %)"
+            f"group {number} has {group.slots:,} slots for {group.experts:,} experts ({group.slots_told} %)"
             for number, group in enumerate(plan.groups[:_MOST_NAMED], start=1)
         )
         more = len(plan.groups) - _MOST_NAMED

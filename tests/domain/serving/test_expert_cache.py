@@ -9,7 +9,7 @@ import pytest
 from app.domain.llms.checkpoint.gguf import read_gguf
 from app.domain.llms.checkpoint.header import Header, HeaderError, Tensor
 from app.domain.query_error import QueryError
-from app.domain.serving.expert_cache import Bank, Experts, experts_of, plan_cache
+from app.domain.serving.expert_cache import Bank, Experts, experts_of, plan_cache, told_percent
 from app.domain.serving.expert_cache_cautions import cautions
 from tests.domain.llms.headers import Spec, gguf, hollow
 from tests.domain.serving.experts import SAID, TINY, expert_layer
@@ -235,3 +235,8 @@ def test_a_model_that_cannot_be_planned_ends_in_a_sentence(
     with pytest.raises(HeaderError, match=sentence) as refused:
         experts_of([header(tensors, said)])
     assert str(refused.value).startswith("tiny.gguf: ")
+
+
+def test_a_share_is_all_only_when_nothing_is_missing() -> None:
+    # 16,740 MiB are all experts of Qwen3-30B-A3B and no spare slot: 3,071 of 3,072, 99.97 %.
+    assert [told_percent(held, 3072) for held in (3072, 3071, 1834, 0)] == ["100.0", "99.9", "59.7", "0.0"]
