@@ -283,16 +283,16 @@ def prefix_cache(*, instances: int, requests: int, keeps: Any, shape: str, **giv
 
 
 def _routing_text(token: FirstToken, costs: Sequence[RoutingCost]) -> str:
-    from app.domain.serving.prefix_cache import ASSUMES  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.prefix_cache import ASSUMES, told  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.speedup import short  # noqa: PLC0415 - same
 
     heads = [("Routing", False), ("Cold %", True), ("First token s, mean", True), ("Waited s", True)]
     rows = [
         [
             cost.routing.replace("_", " "),
-            f"{cost.cold_share * 100:.1f}",
-            f"{cost.mean_s:.2f}",
-            f"{cost.waited_s:.2f}",
+            told(cost.cold_share * 100, places=1),
+            told(cost.mean_s),
+            told(cost.waited_s),
         ]
         for cost in costs
     ]

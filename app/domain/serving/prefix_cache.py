@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final, Literal
 
 from app.domain.serving.reading import InputError
+from app.domain.serving.speedup import short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +59,11 @@ def first_token(
     _within("prefill_tokens_per_s", prefill_tokens_per_s, most=_MOST_TOKENS)
     _within("hit_share", hit_share, least=Decimal(0), most=Decimal(1))
     _within("rest_s", rest_s, least=Decimal(0), most=_MOST_SECONDS)
+    if hit_share == 1 and not rest_s:
+        expected = (
+            "give some seconds, or a hit_share below 1: with neither the warm first token takes no time"
+        )
+        raise InputError("rest_s", "0", expected)
     prefill_s = context_tokens / prefill_tokens_per_s
     return measured(prefill_s + rest_s, prefill_s * (1 - hit_share) + rest_s)
 
@@ -105,6 +111,11 @@ def first_token_of(given: Mapping[str, Decimal | None]) -> FirstToken:
 def _within(field: str, value: Decimal, *, least: Decimal = _LEAST, most: Decimal) -> None:
     if not value.is_finite() or not least <= value <= most:
         raise InputError(field, str(value), f"give a number from {least:f} to {most:,f}")
+
+
+def told(figure: Decimal, *, places: int = 2) -> str:
+    """Return a figure to so many places, and a small one to three digits: 1.91, 0.00125."""
+    return f"{figure:.{places}f}" if not figure or figure >= 1 else short(figure)
 
 
 def cold_requests(routing: Routing, *, instances: int, requests: int, keeps: Keeps = "all") -> Decimal:

@@ -13,6 +13,7 @@ from app.domain.serving.prefix_cache import (
     WORKED_CASE,
     first_token_of,
     routing_costs,
+    told,
 )
 from app.web.tools.fields import Field
 from app.web.tools.tool import Example, Tool
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from app.web.tools.fields import Typed
     from app.web.tools.tool import Llms
 
+_PERCENT: Final = 100
 _FIGURES: Final = ("cold_s", "warm_s", "context_tokens", "prefill_tokens_per_s", "hit_share", "rest_s")
 
 FIELDS: Final = (
@@ -102,9 +104,14 @@ class Found:
         return ASSUMES
 
     @property
-    def parts(self) -> list[tuple[RoutingCost, str]]:
-        """Each routing with the requests of a session that are expected cold, which its mean comes from."""
-        return [(cost, f"{cost.cold_share * self.requests:.2f}") for cost in self.costs]
+    def parts(self) -> list[tuple[RoutingCost, Sequence[str]]]:
+        """Each routing with its cells: requests expected cold, which its mean comes from, and the rest."""
+        return [(cost, self._cells(cost)) for cost in self.costs]
+
+    def _cells(self, cost: RoutingCost) -> Sequence[str]:
+        cold = cost.cold_share
+        percent = told(cold * _PERCENT, places=1)
+        return told(cold * self.requests), percent, told(cost.mean_s), told(cost.waited_s)
 
 
 def find(typed: Typed, _llms: Llms) -> Found:

@@ -83,7 +83,7 @@ def test_refusals() -> None:
             first_token(Decimal(10), Decimal(wrong), hit_share=Decimal("0.5"))
     with pytest.raises(InputError, match="hit_share"):
         first_token(Decimal(10), Decimal(1), hit_share=Decimal(2))
-    with pytest.raises(InputError, match="warm_s"):
+    with pytest.raises(InputError, match="rest_s"):
         first_token(Decimal(10), Decimal(1), hit_share=Decimal(1))
     for instances, requests in ((0, 1), (1, 0), (2**63, 1), (1, 2**63)):
         with pytest.raises(InputError):
