@@ -173,19 +173,31 @@ def unchecked(evidence: Evidence) -> Iterator[str]:
         yield f"The log shows up to {seen} requests at once; say how many were kept in flight to judge that."
     if evidence.log.strip() and not evidence.flags:
         yield "No flag is named, so the log was not searched for one that had no effect."
+    if evidence.log.strip() and (untold := unnamed(evidence.log, evidence.flags)):
+        yield (
+            f"No line of the log names {shown(', '.join(untold))}: whether it took effect stands at the start "
+            "of a server's log, if anywhere."
+        )
 
 
 def lines_that_matter(log: str, flags: Sequence[str]) -> str:
     """Return what `in_evidence` and `unchecked` read of a log, of which they find the same.
 
     The most requests at once are written as vLLM does, without the rest of their line; then comes the line
-    that says a flag had no effect, for each flag, with what looks like a key or a password left out.
+    that says a flag had no effect, for each flag, with what looks like a key or a password left out, and the
+    names alone of those that other lines name.
     """
     busiest = _busiest(log)
     load = [] if busiest is None else [f"Running: {busiest[0]} reqs, Waiting: {busiest[1]} reqs"]
     if engines_in(log) > 1:
         load = [f"Engine 0: {load[0]}", "Engine 1: Running: 0 reqs, Waiting: 0 reqs"]
-    lines = dict.fromkeys([*load, *_ignoring(log, flags).values()])
+    # Underscores and dashes in front keep a flag's own words from being read as what became of it.
+    ignored = _ignoring(log, flags)
+    told = {*ignored, *unnamed(log, flags)}
+    named = [
+        f"--{'_'.join(_WORD.findall(flag))}" for flag in flags if _WORD.search(flag) and flag not in told
+    ]
+    lines = dict.fromkeys([*load, *ignored.values(), *named])
     return "\n".join(lines) or (_NOTHING_TOLD if log.strip() else "")
 
 
@@ -235,6 +247,21 @@ def _ignoring(log: str, flags: Sequence[str]) -> dict[str, str]:
                 found |= dict.fromkeys(_named(left, told), told)
                 left = {flag: words for flag, words in left.items() if flag not in found}
     return found
+
+
+def unnamed(log: str, flags: Sequence[str]) -> list[str]:
+    """Return the flags that no line of a log names."""
+    left = {flag: _flat(flag) for flag in flags if _WORD.search(flag)}
+    longest = {flag: max(words.split(), key=len) for flag, words in left.items()}
+    for line in _lines(log):
+        if not left:
+            break
+        low = line.lower()
+        # Few lines hold a flag's longest word, and to look for that is quick.
+        if any(longest[flag] in low for flag in left):
+            for flag in _named(left, line):
+                del left[flag]
+    return list(left)
 
 
 def _named(flags: Mapping[str, str], line: str) -> list[str]:

@@ -137,7 +137,8 @@ def test_what_was_not_looked_for_is_said(tools: TestClient) -> None:
 
     assert said()[0].startswith("Without the server's log nobody can tell")
     assert "up to 53 requests at once; say how many were kept in flight" in said(log=LOG)[0]
-    assert said(log=LOG, sent="60", flags="--x") == []
+    assert said(log=LOG, sent="60", flags="--mamba-cache-mode") == []
+    assert said(log=LOG, sent="60", flags="--x")[0].startswith("No line of the log names --x:")
 
 
 def test_a_benchmarks_results_are_read_as_the_command_reads_them(tools: TestClient) -> None:
