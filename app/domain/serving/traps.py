@@ -175,8 +175,8 @@ def unchecked(evidence: Evidence) -> Iterator[str]:
         yield "No flag is named, so the log was not searched for one that had no effect."
     if evidence.log.strip() and (untold := unnamed(evidence.log, evidence.flags)):
         yield (
-            f"No line of the log names {shown(', '.join(untold))}: whether it took effect stands at the start "
-            "of a server's log, if anywhere."
+            f"No line of the log names {shown(', '.join(untold))}: whether it took effect stands at the "
+            "start of a server's log, if anywhere."
         )
 
 

@@ -162,3 +162,18 @@ def test_a_line_that_denies_a_fall_back_is_none() -> None:
         assert ignoring_lines(line, ["--mamba-cache-mode"]) == {}
     gone = "FlashInfer GDN prefill backend is not available; using Triton"
     assert ignoring_lines(gone, ["--gdn-prefill-backend"]) == {"--gdn-prefill-backend": gone}
+
+
+def test_a_flag_that_no_line_names_is_said_to_be_unknown() -> None:
+    flags = ("--mamba-cache-mode", "--disable-x-ignore", "--cuda-graph")
+    log = "Running: 4 reqs, Waiting: 0 reqs\nargs: mamba_cache_mode='all', disable_x_ignore=True\n"
+    for each in (log, lines_that_matter(log, flags)):
+        said = list(unchecked(Evidence(sent=4, log=each, flags=flags)))
+        assert [one for one in said if one.startswith("No line of the log names --cuda-graph:")] == said
+        assert ignoring_lines(each, flags) == {}
+    assert "args" not in lines_that_matter(log, flags)
+    assert lines_that_matter(lines_that_matter(log, flags), flags) == lines_that_matter(log, flags)
+    fell = f"{log}cuda graph is disabled\nmamba_cache_mode falls back to align\n"
+    kept = lines_that_matter(fell, flags)
+    assert ignoring_lines(kept, flags) == ignoring_lines(fell, flags)
+    assert list(unchecked(Evidence(sent=4, log=kept, flags=flags))) == []
