@@ -171,11 +171,15 @@ def _nothing_kept() -> dict[str, Any]:
 def board_for(keeper: BoardKeeper, pairs: Iterable[tuple[str, str]], *, today: date) -> Served:
     """Return the board that decoded pairs ask for: of now or of a past day, with the figures they name.
 
-    The reader's own offers among the pairs are on it. Raises QueryError.
+    The reader's own offers among the pairs are on it, and with own measurements it is private as well.
+    Raises QueryError.
     """
+    pairs = tuple(pairs)
     asked = board_query(pairs, today=today, variants=keeper.variants)
     served = keeper.current() if asked.as_of is None else keeper.as_of(asked.as_of)
     served = with_spec(served, asked.spec)
+    if any(name == "measured" for name, _ in pairs):
+        served = replace(served, is_private=True, **_nothing_kept())
     return with_own(served, (*asked.quote, *asked.own)) if asked.has_own else served
 
 

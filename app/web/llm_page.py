@@ -18,7 +18,7 @@ from app.web.kept import HTML, answer_kept, base_of, csv_of_objects, json_of, no
 from app.web.llm_drafts import draft_lines
 from app.web.llm_duels import duel_lines
 from app.web.llm_found import find, read_cost
-from app.web.llm_measured import measured_lines
+from app.web.llm_measured import measured_lines, own_measured, plain_measured
 from app.web.llm_subjects import subject_of
 from app.web.llm_view import cost_link, form_of, headings, notices, offer_line, presets, verdicts
 from app.web.llm_working import worked
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from app.web.llm_drafts import DraftLine
     from app.web.llm_duels import DuelLine
     from app.web.llm_found import Found
-    from app.web.llm_measured import MeasuredLine
+    from app.web.llm_measured import MeasuredLine, OwnMeasured
     from app.web.llm_view import Form, Heading, OfferLine, Subject
     from app.web.llm_working import Worked
     from app.web.own_figures import OwnFigure
@@ -80,6 +80,7 @@ class LlmPage:
     drafts: tuple[DraftLine, ...]
     duels: tuple[DuelLine, ...]
     measured: tuple[MeasuredLine, ...]
+    own_measured: OwnMeasured
     figures: dict[str, str]
     expert_cache_href: str
 
@@ -120,11 +121,16 @@ def llm(request: Request) -> Response:
 
 
 def llm_json(request: Request) -> Response:
-    """Answer the same costs as one document, all offers in it."""
+    """Answer the same costs as one document, all offers and measurements in it."""
     subject = _subject(request)
     if subject is None:
         return _unknown(request)
-    return _answer(request, subject, make=lambda found: json_of(llm_exports.document(found)))
+
+    def make(found: Found) -> Answer:
+        measured = plain_measured(found.subject, found.query)
+        return json_of({**llm_exports.document(found), "measured": measured})
+
+    return _answer(request, subject, make=make)
 
 
 def llm_csv(request: Request) -> Response:
@@ -205,9 +211,10 @@ def llm_page(found: Found) -> LlmPage:
         curves=llm_charts.curves_of(found),
         drafts=draft_lines(found.serving, shown),
         duels=duel_lines(found),
-        measured=measured_lines(subject),
+        measured=measured_lines(subject, query),
+        own_measured=own_measured(subject, query),
         figures={
-            name: cost_link(f"/figures{subject.path}/{name}.json", query, page=1)
+            name: cost_link(f"/figures{subject.path}/{name}.json", query, page=1, measured=())
             for name in llm_charts.FIGURES
         },
         expert_cache_href=link_to(subject.id, subject.profile) if subject.id else "",

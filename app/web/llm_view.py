@@ -301,7 +301,9 @@ def form_of(served: Served, query: CostQuery) -> Form:
         providers=choices(_chosen_first(named, query.provider), query.provider),
         pricings=choices([(each.value, words.PRICING[each]) for each in PricingModel], query.pricing),
         kept=tuple(
-            pair for pair in cost_pairs(query) if pair[0] in {"quote", "own", "spec", "service", "sort"}
+            pair
+            for pair in cost_pairs(query)
+            if pair[0] in {"quote", "own", "measured", "spec", "service", "sort"}
         ),
         today=served.words.today.isoformat(),
         first_day=served.first_day.isoformat() if served.first_day else "",

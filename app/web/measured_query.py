@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from app.domain.accelerators import load_catalogue
 from app.domain.llms.facts import load_llms
 from app.domain.llms.measurements import load_measurements
-from app.domain.llms.own_measured import MAX_MEASURED, canonical_measured, parse_measured
+from app.domain.llms.own_measured import canonical_measured, parse_all_measured
 from app.domain.names import fold, one_of
 from app.domain.query_error import QueryError
 from app.web.state import read_pairs
@@ -56,11 +56,9 @@ def parse_measured_query(text: str, *, today: date) -> MeasuredQuery:
 
 
 def _own(texts: list[str], *, llm: str, today: date) -> tuple[Measurement, ...]:
-    if len(texts) > MAX_MEASURED:
-        raise QueryError("measured", texts[MAX_MEASURED], f"give at most {MAX_MEASURED}")
     if texts and not llm:
         raise QueryError("measured", texts[0], "say of which model it is: choose one, or give its id as llm=")
-    return tuple(parse_measured(text, _variants(), llm=llm, day=today) for text in texts)
+    return parse_all_measured(texts, _variants(), llm=llm, day=today)
 
 
 @cache

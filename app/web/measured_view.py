@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.domain.llms.measurements import Measurement
+    from app.domain.llms.profile import LlmProfile
     from app.domain.llms.worked_case import Figure
     from app.web.measured_query import MeasuredQuery
 
@@ -91,7 +92,7 @@ class Group:
 @cache
 def all_lines() -> tuple[Line, ...]:
     """Return every measurement beside its bounds, once per process."""
-    return tuple(_line(each) for each in load_measurements())
+    return tuple(line_of(each) for each in load_measurements())
 
 
 def groups(query: MeasuredQuery) -> tuple[Group, ...]:
@@ -111,7 +112,7 @@ def groups(query: MeasuredQuery) -> tuple[Group, ...]:
 
 def lines_of(query: MeasuredQuery) -> tuple[Line, ...]:
     """Return the reader's own measurements, and those of the model and card or family that a query names."""
-    own = tuple(_line(each) for each in query.measured)
+    own = tuple(line_of(each) for each in query.measured)
     return own + tuple(
         line
         for line in all_lines()
@@ -130,9 +131,11 @@ def chapters() -> dict[str, tuple[Figure, ...]]:
 # ---------------------------------------------------------------- a line
 
 
-def _line(measurement: Measurement) -> Line:
+def line_of(measurement: Measurement, profile: LlmProfile | None = None) -> Line:
+    """Return one measurement beside its bounds, by the profile of the model that it names unless given."""
     card = load_catalogue().by_id[measurement.accelerator]
-    beside = beside_bounds(measurement, card, profile=profile_of(measurement.llm, load_llms()))
+    known = profile or profile_of(measurement.llm, load_llms())
+    beside = beside_bounds(measurement, card, profile=known)
     bound = beside.batch_bound
     per_gpu = measurement.tokens_per_s_per_gpu
     stream = beside.one_stream
@@ -147,7 +150,7 @@ def _line(measurement: Measurement) -> Line:
         share_of_batch=_share(beside.share_of_batch_bound),
         any_batch=_rate(beside.any_batch_tokens_per_s_per_gpu),
         share_of_any=_share(beside.share_of_any_batch),
-        arithmetic=tuple(_arithmetic(beside)),
+        arithmetic=tuple(_arithmetic(beside, known)),
     )
 
 
@@ -190,7 +193,7 @@ def value_cell(value: Decimal | Unknown, decimals: int) -> Cell:
 # ---------------------------------------------------------------- the sums behind a line
 
 
-def _arithmetic(beside: Beside) -> Iterator[tuple[str, str]]:
+def _arithmetic(beside: Beside, profile: LlmProfile | None) -> Iterator[tuple[str, str]]:
     measurement, per_gpu = beside.measurement, beside.measurement.tokens_per_s_per_gpu
     if per_gpu is not None:
         total = f"{words.exact(measurement.value)} tokens/s / {measurement.gpus}"
@@ -200,7 +203,7 @@ def _arithmetic(beside: Beside) -> Iterator[tuple[str, str]]:
     if isinstance(beside.batch_bound, DecodeBound):
         yield f"Bound of {_streams(beside)}", _batch(beside.batch_bound, beside)
     if isinstance(beside.any_batch_tokens_per_s_per_gpu, Decimal):
-        yield "Bound of any batch", _any_batch(beside, beside.any_batch_tokens_per_s_per_gpu)
+        yield "Bound of any batch", _any_batch(beside, profile)
 
 
 def _one_stream(stream: OneStream) -> str:
@@ -230,10 +233,10 @@ def _batch(bound: DecodeBound, beside: Beside) -> str:
     )
 
 
-def _any_batch(beside: Beside, ceiling: Decimal) -> str:
+def _any_batch(beside: Beside, profile: LlmProfile | None) -> str:
     rate = rate_of(FORMATS[beside.measurement.weights], beside.card)
-    profile = profile_of(beside.measurement.llm, load_llms())
-    if not isinstance(rate, Rate) or profile is None:
+    ceiling = beside.any_batch_tokens_per_s_per_gpu
+    if not isinstance(rate, Rate) or profile is None or isinstance(ceiling, Unknown):
         return ""
     tflops = words.exact(rate.dense_tflops)
     params = words.number(Decimal(profile.params_active) / _GIGA, 3)

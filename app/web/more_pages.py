@@ -141,21 +141,27 @@ _CHANGES: Final = [
 ]
 _VARIANT: Final = [_in_path("variant", "A variant, such as h100-sxm."), *_of_board(gpu_page.NAMES)]
 _PROVIDER: Final = [_in_path("provider", "A provider's id.")]
+_OWN_MEASURED: Final = {
+    **_single(
+        "measured",
+        f"A measurement of your own of the page's model, as {MEASURED_PARTS}; it is not kept.",
+        schema={"type": "array", "items": _TEXT, "maxItems": MAX_MEASURED},
+    ),
+    "style": "form",
+    "explode": True,
+}
 _LLM: Final = [
     _in_path("llm", "A model's id, an organisation and a name with a slash between."),
     *LLM_PARAMETERS,
+    _OWN_MEASURED,
 ]
 _MEASURED: Final = [
     _single("llm", "A model's id, such as openai/gpt-oss-20b.", schema=_TEXT),
     _single("gpu", "A variant, or a family of them.", schema=_TEXT),
     {
-        **_single(
-            "measured",
-            f"A measurement of your own of the model that llm names, as {MEASURED_PARTS}; it is not kept.",
-            schema={"type": "array", "items": _TEXT, "maxItems": MAX_MEASURED},
-        ),
-        "style": "form",
-        "explode": True,
+        **_OWN_MEASURED,
+        "description": f"A measurement of your own of the model that llm names, as {MEASURED_PARTS}; "
+        "it is not kept.",
     },
 ]
 _TOOLS: Final = [

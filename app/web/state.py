@@ -46,12 +46,12 @@ def read_query(query_string: str, words: Vocabulary) -> OfferQuery:
     return parse_query(read_pairs(query_string), words)
 
 
-_APART: Final = re.compile(rf"(?:^|&)(?:{'|'.join(BOARD_FIELDS)}|[^=&]*%)")
+_APART: Final = re.compile(rf"(?:^|&)(?:{'|'.join(BOARD_FIELDS)}|measured|[^=&]*%)")
 """Finds one of these names, or one that is written with % escapes and so may be one of them."""
 
 
 def is_apart(query_string: str) -> bool:
-    """Tell whether a query string may ask for another board than the one of now."""
+    """Tell whether a query string may ask for another board than the one of now, or one for its reader."""
     return _APART.search(query_string) is not None
 
 

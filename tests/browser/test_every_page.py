@@ -26,7 +26,7 @@ PAGES = (
         "/llms",
         "/llms?q=nothing+like+it",
         "/llms/config",
-        "/llms/Qwen/Qwen3-8B?batch=1,512",
+        "/llms/Qwen/Qwen3-8B?batch=1,512&measured=41.5|h200-sxm|fp8||1|4096|bf16|Hale",
         "/llms/Qwen/Qwen3-8B/offers/1",
     ),
     *("/tools", *(tool.path for tool in TOOLS)),

@@ -88,10 +88,31 @@ def addresses(marker: str) -> dict[str, int]:
     found |= {
         f"/measured?{urlencode({**measured, 'gpu': ''})}": 303,
         f"/measured?measured={marker}": 422,
+        **of_a_model(measured),
         f"/measured.json?llm={marker}&measured={marker}": 422,
     }
     found |= {f"{path}{kind}?{text}": 0 for path, text in typed_into_tools(marker) for kind in ("", ".json")}
     return found
+
+
+def of_a_model(measured: Mapping[str, str]) -> dict[str, int]:
+    """Return the addresses that take the query of a model's page, with a measurement of one's own."""
+    path, own = f"/llms/{measured['llm']}", {"measured": measured["measured"]}
+    found = {f"{path}{kind}?{urlencode(own)}": 200 for kind in ("", ".json", ".csv")}
+    found |= {
+        f"/figures{path}/{name}.json?{urlencode(own)}": 200 for name in ("cost", "throughput", "roofline")
+    }
+    found |= {f"{path}/offers/1{kind}?{urlencode(own)}": 200 for kind in ("", ".json", ".csv")}
+    both = {**own, "quote": "mine|h100-sxm|2.10", "sort": "-tokens_per_s", "gpu": "h100"}
+    return found | {
+        f"{path}?{urlencode(both)}": 200,
+        f"{path}?{urlencode({**own, 'format': ''})}": 303,
+        f"{path}?measure%64={own['measured'].replace('|', '%7C')}": 200,
+        f"{path}.json?{urlencode({'measured': own['measured'] + '|too|many'})}": 422,
+        f"/quote?{urlencode({'back': path, **own})}": 200,
+        f"/llms?{urlencode(own)}": 0,
+        f"/?{urlencode(own)}": 0,
+    }
 
 
 def typed_into_tools(marker: str) -> Iterator[tuple[str, str]]:

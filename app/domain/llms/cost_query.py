@@ -12,6 +12,7 @@ from app.domain.llms.fit import ENGINES, POWERS_OF_TWO, Demand
 from app.domain.llms.formats import FORMATS
 from app.domain.llms.kv import KV_FORMATS, kv_cache
 from app.domain.llms.offload import Host
+from app.domain.llms.own_measured import canonical_measured, parse_all_measured
 from app.domain.llms.parallel import AttentionSharding
 from app.domain.llms.serving import Setup
 from app.domain.llms.speculation import Draft, tokens_per_pass
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from app.domain.llms.costs import OfferCost
+    from app.domain.llms.measurements import Measurement
     from app.domain.llms.profile import LlmProfile
     from app.domain.llms.speculation import Counting
     from app.domain.quotes import OwnHardware, Quote
@@ -69,7 +71,8 @@ class CostQuery:
     each GPU beside weights and cache. A draft has all of `draft_depth`, the tokens it drafts a pass,
     `draft_tokens`, its acceptance length, and `draft_counts`, how that counts; or none of them. Drafting one
     token takes `draft_share` of a plain step. `host_experts_share` of the routed experts lies in host memory
-    and comes to the GPUs at `host_gb_s`; both or neither.
+    and comes to the GPUs at `host_gb_s`; both or neither. `measured` are the reader's own measurements of the
+    page's model, which they do not name.
     """
 
     format: str = "fp8"
@@ -99,6 +102,7 @@ class CostQuery:
     spec: str = "main"
     quote: tuple[Quote, ...] = ()
     own: tuple[OwnHardware, ...] = ()
+    measured: tuple[Measurement, ...] = ()
     sort: str = DEFAULT_SORT
     page: int = 1
     per_page: int = DEFAULT_PER_PAGE
@@ -217,7 +221,7 @@ _READ: Final[Mapping[str, Callable[[str, str], Any]]] = MappingProxyType(
 )
 """The fields that the board does not have, each of which stands once."""
 
-NAMES: Final = (*_READ, *_SHARED)
+NAMES: Final = (*_READ, *_SHARED, "measured")
 
 
 _PUBLISHED: Final = (("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp8", "fp8"), ("bfloat16", "bf16"))
@@ -247,7 +251,12 @@ def parse_cost(pairs: Sequence[tuple[str, str]], words: Vocabulary) -> CostQuery
         if name in _READ and value.strip():
             found[name] = _READ[name](name, value)
     shared = parse_query([pair for pair in pairs if pair[0] in _SHARED], words)
-    query = CostQuery(**found, **{name: getattr(shared, name) for name in _SHARED})
+    own = [value for name, value in pairs if name == "measured" and value.strip()]
+    query = CostQuery(
+        **found,
+        **{name: getattr(shared, name) for name in _SHARED},
+        measured=parse_all_measured(own, words.variants, llm="", day=words.today),
+    )
     _check_draft(query)
     _check_host(query)
     return query
@@ -286,7 +295,8 @@ def cost_pairs(query: CostQuery) -> list[tuple[str, str]]:
     """Return the pairs of a link to this query: only what differs from the default, in a fixed order."""
     own = [(name, getattr(query, name)) for name, default in _DEFAULTS if name in _READ]
     changed = [(name, value) for name, value in own if value != dict(_DEFAULTS)[name]]
-    return [*((name, _text(value)) for name, value in changed), *query_pairs(query.offers)]
+    measured = [("measured", canonical_measured(each)) for each in query.measured]
+    return [*((name, _text(value)) for name, value in changed), *query_pairs(query.offers), *measured]
 
 
 def _text(value: object) -> str:

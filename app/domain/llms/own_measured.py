@@ -17,7 +17,7 @@ from app.domain.query_error import QueryError
 from app.domain.typed import plain_number, read_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import date
 
     from app.domain.names import Names
@@ -49,6 +49,15 @@ def parse_measured(text: str, variants: Names, *, llm: str, day: date) -> Measur
         return _measurement(parts, variants, llm=llm, day=day)
     except ValueError as error:
         raise QueryError("measured", text[:MAX_LENGTH], str(error)) from None
+
+
+def parse_all_measured(
+    texts: Sequence[str], variants: Names, *, llm: str, day: date
+) -> tuple[Measurement, ...]:
+    """Read the measurements of one link, at most MAX_MEASURED; raises QueryError for `measured`."""
+    if len(texts) > MAX_MEASURED:
+        raise QueryError("measured", texts[MAX_MEASURED][:MAX_LENGTH], f"give at most {MAX_MEASURED}")
+    return tuple(parse_measured(text, variants, llm=llm, day=day) for text in texts)
 
 
 def canonical_measured(measured: Measurement) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.accelerators import load_catalogue
 from app.domain.llms.bounds import DecodeBound
+from app.domain.llms.cost_query import LARGEST_BATCH, LONGEST_CONTEXT, CostQuery
 from app.domain.llms.facts import load_llms
 from app.domain.llms.formats import FORMATS
 from app.domain.llms.kv import KV_FORMATS
@@ -34,6 +35,7 @@ from app.web.tools.tool import Example, Tool
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from app.domain.llms.measurements import Measurement
     from app.domain.serving.benches import Run
     from app.domain.serving.benchmarked import Configuration
     from app.domain.serving.beside import Placed
@@ -243,7 +245,7 @@ def _line(at: int, one: Configuration, *, place: Placed) -> Line:
 
 
 def _served_as(measured: Measurement) -> CostQuery:
-    """Return the question of a model's page that a measurement answers, as far as the page can be asked it."""
+    """Return the question of a model's page that a measurement answers, as far as it takes it."""
     query = CostQuery(format=measured.weights or CostQuery().format, measured=(measured,))
     if measured.kv:
         query = query.replace(kv=measured.kv)
