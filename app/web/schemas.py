@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from app.domain.columns import EXPORT_FACTS
 from app.domain.fields import Field, Kind, field_of, row_fields
 from app.domain.metrics import METRICS
-from app.web import row_parts
+from app.web import llm_row_parts, row_parts
 from app.web.answers import Answer, etag, not_modified, respond
 from app.web.api import JSON, REFUSALS
 from app.web.exports import json_bytes
@@ -106,6 +106,24 @@ SCHEMAS: Final = {
             at=("/claims.json, claims",),
             fields=row_parts.CLAIMS,
         ),
+        RowSchema(
+            name="llms",
+            title="A language model, and what decides its memory and speed",
+            at=("/llms.json, models",),
+            fields=llm_row_parts.LLMS,
+        ),
+        RowSchema(
+            name="llm-costs",
+            title="What a language model comes to at best at an offer",
+            at=("/llms/{llm}.json, offers", "/llms/{llm}/offers/{number}.json, offers"),
+            fields=llm_row_parts.LLM_COSTS,
+        ),
+        RowSchema(
+            name="measured",
+            title="A measured speed of a language model beside its bounds",
+            at=("/measured.json, measurements", "/llms/{llm}.json, measured"),
+            fields=llm_row_parts.MEASURED,
+        ),
     )
 }
 
@@ -181,7 +199,7 @@ def schemas(request: Request) -> Response:
     },
 )
 def schema(request: Request, name: str) -> Response:
-    """Give a schema by the name of the twin: offers, compare, history, gpus, providers, changes or claims."""
+    """Give a schema by its name, as the list has it: offers, compare, history and so on."""
     found = SCHEMAS.get(name)
     if found is None:
         raise HTTPException(404, f"There is no schema '{name[:40]}': use one of {', '.join(SCHEMAS)}")

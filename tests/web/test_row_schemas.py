@@ -15,6 +15,7 @@ from app.web.schemas import SCHEMAS
 from tests.web.reading import get
 
 ALL = ",".join(METRICS)
+GPT_OSS = "/llms/openai/gpt-oss-20b"
 COMPARED = "gpu=h100-sxm&gpu=h200-sxm&gpu=b200-sxm&gpu=h100-pcie"
 
 # The twins whose rows a schema is of, and how to find the rows in a document.
@@ -37,6 +38,21 @@ ADDRESSES: dict[str, list[tuple[str, str]]] = {
     "providers": [("/providers.json", "providers")],
     "changes": [("/changes.json", "days"), ("/changes.json?day=2026-11-13", "days")],
     "claims": [("/claims.json", "claims"), ("/claims.json?as_of=2026-11-14", "claims")],
+    "llms": [("/llms.json", "models"), ("/llms.json?q=qwen", "models")],
+    "llm-costs": [
+        (f"{GPT_OSS}.json?api=0.5", "offers"),
+        (f"{GPT_OSS}.json?batch=1,65536&quote=mine|h100-sxm|1.50", "offers"),
+        (f"{GPT_OSS}/offers/1.json", "offers"),
+        ("/llms/deepseek-ai/DeepSeek-V3.json?cards=1", "offers"),
+    ],
+    "measured": [
+        ("/measured.json", "measurements"),
+        (
+            "/measured.json?llm=openai/gpt-oss-20b&measured=41.5|h200-sxm|fp8||1|4096|bf16|Hale",
+            "measurements",
+        ),
+        (f"{GPT_OSS}.json?measured=900|h200-sxm|mxfp4", "measured"),
+    ],
 }
 
 
