@@ -76,6 +76,36 @@ def put(path: Path, file: tuple[bytes, int], *, lacks: int = 0) -> None:
         opened.truncate(file_bytes - lacks)
 
 
+# 2 layers of 4 experts of 509,952 bytes and 2 of 442,368 are 7,618,560 bytes, of which the first two have
+# 83 of 155 parts: 4 MiB x 83 / 155 = 2,245,982.1 bytes, 4.4 experts.
+SHARE = "share = 4 x 1,048,576 x 4,079,616 / 7,618,560 = 2,245,982 bytes"
+SLOTS = "slots = floor(2,245,982 / 509,952) - 1 spare = 3"
+HOST = "experts in host memory = 2 layers x 4 x 509,952 + 2 layers x 4 x 442,368 = 7,618,560 bytes, 0.01 GiB"
+
+
+def test_how_its_figures_are_worked_out_stands_behind_a_flag(run: Run) -> None:
+    plain, worked = run("tiny.gguf", "--mib", "4"), run("tiny.gguf", "--mib", "4", "--working")
+    assert worked.exit_code == 0
+    lines = worked.stdout.splitlines()
+    assert lines[5:9] == ["", HOST, "left over = 4 - 3.63 MiB of slots = 0.37 MiB", "Group 1:"]
+    assert lines[10:12] == [f"  {SHARE}", f"  {SLOTS}"]
+    assert lines[16] == "Group 2:"
+    assert lines[24] == ""
+    assert [*lines[:5], *lines[25:]] == plain.stdout.splitlines()
+
+
+def test_the_json_always_says_how_its_figures_are_worked_out(run: Run) -> None:
+    plain, worked = (
+        run("tiny.gguf", "--mib", "4", "--format", "json", *more) for more in ((), ("--working",))
+    )
+    assert plain.stdout == worked.stdout
+    document = json.loads(plain.stdout)
+    assert document["arithmetic"] == [HOST, "left over = 4 - 3.63 MiB of slots = 0.37 MiB"]
+    first, second = document["groups"]
+    assert first["arithmetic"][1:3] == [SHARE, SLOTS]
+    assert len(first["arithmetic"]) == len(second["arithmetic"]) == 7
+
+
 def test_a_plan_with_its_cautions_and_what_was_measured(run: Run) -> None:
     result = run("tiny.gguf", "--mib", "4")
     assert (result.exit_code, result.stderr) == (0, "")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--format", "shape", type=click.Choice(["table", "json"]), default="table")
 @click.pass_obj
 @saying
-def moe_cache(
+def moe_cache(  # noqa: PLR0913 - one keyword for each option
     settings: Settings,
     source: tuple[str, ...],
     *,

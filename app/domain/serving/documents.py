@@ -12,6 +12,7 @@ from app.domain.serving.beside import sentence
 from app.domain.serving.cors import allow_headers
 from app.domain.serving.cors_found import readings
 from app.domain.serving.expert_cache import SOURCE, VERSION
+from app.domain.serving.expert_cache_arithmetic import group_arithmetic, plan_arithmetic
 from app.domain.serving.expert_cache_cautions import cautions
 from app.domain.serving.expert_cache_measured import CONDITIONS, MEASURED
 from app.domain.serving.sampler_rules import RULES
@@ -209,7 +210,10 @@ def _lines(lines: Iterable[Reading]) -> list[dict[str, str]]:
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
-    """Return what a budget for llama.cpp's cache of experts buys, with the warnings and what was measured."""
+    """Return what a budget for llama.cpp's cache of experts buys, with the warnings and what was measured.
+
+    `arithmetic` are the lines behind its figures, and behind those of each group.
+    """
     experts = plan.experts
     return {
         "version": VERSION,
@@ -225,7 +229,8 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "budget_is_default": plan.is_default,
         **_named(plan, ("cache_bytes", "leftover_bytes", "starts", "starts_from_mib")),
         "every_group_from_mib": plan.floor_mib,
-        "groups": [_group(group) for group in plan.groups],
+        "arithmetic": list(plan_arithmetic(plan)),
+        "groups": [_group(plan, group) for group in plan.groups],
         "warnings": [
             {"code": each.code, "level": str(each.level), "sentence": each.sentence}
             for each in cautions(plan)
@@ -234,11 +239,12 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(plan: Plan, group: Group) -> dict[str, Any]:
     return {
         "layers": list(group.layers),
         "types": {bank.kind: bank.dtype for bank in group.banks},
         **_named(group, (*_GROUP, "floor_mib", "whole_token_mib", "cache_bytes")),
+        "arithmetic": list(group_arithmetic(plan, group)),
     }
 
 
