@@ -43,6 +43,9 @@ _RUNNING: Final = re.compile(r"(?:Running:|#running-req:)\s*(\d{1,9})")
 _WAITING: Final = re.compile(r"(?:Waiting:|#queue-req:)\s*(\d{1,9})")
 # vLLM: "Engine 001: Avg prompt"; SGLang: "[2026-09-18 10:00:00 DP1 TP0]".
 _ENGINE: Final = re.compile(r"\bEngine \d{1,5}\b|\bDP\d{1,5}\b")
+_OUR_OWN: Final = re.compile(
+    rf"(?:Engine [01]: )?Running: \d{{1,9}} reqs, Waiting: \d{{1,9}} reqs|{re.escape(_NOTHING_TOLD)}"
+)
 _WORD: Final = re.compile(r"[a-z0-9]+", re.IGNORECASE)
 # No part of an option's name: engines list theirs at start, as --disable-radix-cache and hf_overrides.
 _IGNORED: Final = re.compile(
@@ -250,12 +253,14 @@ def _ignoring(log: str, flags: Sequence[str]) -> dict[str, str]:
 
 
 def unnamed(log: str, flags: Sequence[str]) -> list[str]:
-    """Return the flags that no line of a log names."""
+    """Return the flags that no line of a log names, but for those that `lines_that_matter` writes."""
     left = {flag: _flat(flag) for flag in flags if _WORD.search(flag)}
     longest = {flag: max(words.split(), key=len) for flag, words in left.items()}
     for line in _lines(log):
         if not left:
             break
+        if _OUR_OWN.fullmatch(line.strip()):
+            continue
         low = line.lower()
         # Few lines hold a flag's longest word, and to look for that is quick.
         if any(longest[flag] in low for flag in left):

@@ -177,3 +177,11 @@ def test_a_flag_that_no_line_names_is_said_to_be_unknown() -> None:
     kept = lines_that_matter(fell, flags)
     assert ignoring_lines(kept, flags) == ignoring_lines(fell, flags)
     assert list(unchecked(Evidence(sent=4, log=kept, flags=flags))) == []
+
+
+def test_the_words_of_a_kept_log_name_no_flag() -> None:
+    for log in ("Engine 0: Running: 7 reqs, KV 3 %", "Engine 0: Running: 7\nEngine 1: Running: 9", "x"):
+        kept = lines_that_matter(log, ["--reqs", "--waiting", "--a"])
+        for each in (log, kept):
+            said = list(unchecked(Evidence(log=each, flags=("--waiting", "--a"))))
+            assert said[-1].startswith("No line of the log names --waiting, --a:")
