@@ -38,6 +38,7 @@ CSV_COLUMNS: Final = (
     *("region", "before_list_price", "before_currency", "before_price_basis", "before_usd_per_gpu_hour"),
     *("after_list_price", "after_currency", "after_price_basis", "after_usd_per_gpu_hour"),
     *("change_percent", "note", "starts_on", "announced_at", "evidence", "source_url", "fragment"),
+    *("before_is_floor", "after_is_floor"),
 )
 JSON: Final = "application/json"
 

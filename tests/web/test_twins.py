@@ -229,6 +229,14 @@ def test_the_evidence_has_the_figures_of_its_page(served: Market) -> None:
     assert served.client.get(f"{gone}.csv").status_code == 404
 
 
+def test_a_change_says_which_of_its_prices_are_floors(client: TestClient) -> None:
+    lines = {line["sku"]: line for line in read_csv(get(client, "/changes.csv?provider=odd"))}
+    floor, firm = lines["floor"], lines["minimum"]  # both were new, so there is no price before
+    shown = [floor[key] for key in ("after_list_price", "after_is_floor", "before_is_floor")]
+    assert shown == ["4.0", "true", ""]
+    assert (firm["after_list_price"], firm["after_is_floor"]) == ("2.2", "false")
+
+
 def test_changes_claims_and_status_have_a_line_for_each_of_the_pages(client: TestClient) -> None:
     shown = LexborHTMLParser(get(client, "/changes?provider=oldhost&day=2026-11-15"))
     lines = read_csv(get(client, "/changes.csv?provider=oldhost&day=2026-11-15"))
