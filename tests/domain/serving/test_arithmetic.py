@@ -126,7 +126,7 @@ def test_what_may_be_one_number_or_two_is_refused(data: bytes) -> None:
 
 def test_what_was_not_looked_for() -> None:
     assert len(list(unchecked(Evidence()))) == 1
-    assert list(unchecked(Evidence(log="Running: 3 reqs", sent=3, flags=("--a",)))) == []
+    assert list(unchecked(Evidence(log="a=1\nRunning: 3 reqs", sent=3, flags=("--a",)))) == []
     told = list(unchecked(Evidence(log="nothing of use")))
     assert [sentence.split(",", 1)[0] for sentence in told] == [
         "No line of the log tells how many requests ran",
