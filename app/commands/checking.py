@@ -169,7 +169,7 @@ def figure(*, before: Decimal, after: Decimal, stated: Decimal, form: Any, shape
     if shape == "json":
         print_json(follows_document(found))
     else:
-        more = [found.otherwise] if found.otherwise else []
+        more = [each for each in (found.otherwise, found.coarse) if each]
         click.echo("\n".join([found.sentence, *more, *follows_arithmetic(found)]))
     if not found.agrees:
         raise SystemExit(REFUSED_EXIT)

@@ -111,6 +111,7 @@ def follows_document(found: Follows) -> dict[str, Any]:
     return {
         **_named(found, _FOLLOWS),
         "otherwise": found.otherwise or None,
+        "coarse": found.coarse or None,
         "arithmetic": list(follows_arithmetic(found)),
     }
 

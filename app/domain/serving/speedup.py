@@ -15,6 +15,9 @@ Form = Literal["percent", "times", "difference", "share"]
 
 _MS_PER_S: Final = 1000
 _PERCENT: Final = 100
+_COARSE: Final = Decimal("0.1")
+"""The share of a stated figure by which it may be off as rounded and is still no coarse one."""
+
 _LEAST: Final = Decimal("1e-9")
 _MOST: Final = Decimal("1e12")
 _STATED: Final = 2
@@ -255,6 +258,16 @@ class Follows:
         return (
             f"The other way round it follows: {swapped.told}. That is right where both numbers are times and "
             "the figure is of the speed."
+        )
+
+    @property
+    def coarse(self) -> str:
+        """What else would follow as well as a figure of few digits does; empty where little would."""
+        if not self.agrees or not self.stated or half_step(self.stated) < abs(self.stated) * _COARSE:
+            return ""
+        return (
+            f"It is stated so coarsely that anything from {self.stated_least:f} to {self.stated_most:f}"
+            f"{UNITS[self.form]} would follow as well."
         )
 
     @property

@@ -154,3 +154,17 @@ def test_what_a_figure_follows_as_where_it_does_not_follow() -> None:
 def test_a_half_is_rounded_away_from_zero() -> None:
     assert [about(Decimal(text)) for text in ("125", "62.5", "-125")] == ["130", "63", "-130"]
     assert [short(Decimal(text)) for text in ("0.2545", "99.95", "1000.5")] == ["0.255", "100", "1,001"]
+
+
+def test_a_coarse_figure_that_follows_is_said_to_be_coarse() -> None:
+    # 151 / 100 = 1.51 is 2 as rounded, and so is all from 1.5 to 2.5.
+    def coarse(before: str, after: str, stated: str, form: Form) -> str:
+        return follows(Decimal(before), Decimal(after), stated=Decimal(stated), form=form).coarse
+
+    assert coarse("100", "151", "2", "times") == (
+        "It is stated so coarsely that anything from 1.5 to 2.5 times would follow as well."
+    )
+    assert "-1.5 to -0.5 %" in coarse("100", "99", "-1", "percent")
+    assert coarse("22.6", "43.2", "1.9", "times") == ""
+    assert coarse("100", "340", "2", "times") == ""
+    assert coarse("100", "100", "0", "percent") == ""
