@@ -79,7 +79,7 @@ def bars_csv(request: Request) -> Response:
     def make(served: Served, query: OfferQuery) -> Answer:
         found = bars_of(served, query)
         day = query.as_of or served.words.today
-        columns = (*_OFFER, found.metric.key, "offer_id")
+        columns = (*_OFFER, found.metric.key, "offer_id", "is_floor")
         return csv_of_objects(f"bars-{day}", _bars(found), columns=columns)
 
     return answer_query(request, make)
@@ -109,7 +109,11 @@ def _bars(found: Bars) -> Iterator[dict[str, Any]]:
             cell = found.cells.get((provider, card.id))
             if cell is not None:
                 figures = {found.metric.key: cell.value}
-                yield {**_plain(cell.row, card, figures), "offer_id": cell.row.stored.offer_id}
+                yield {
+                    **_plain(cell.row, card, figures),
+                    "offer_id": cell.row.stored.offer_id,
+                    "is_floor": cell.row.offer.is_floor,
+                }
 
 
 def _plain(row: Row, card: Accelerator, figures: dict[str, Decimal]) -> dict[str, Any]:

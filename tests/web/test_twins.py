@@ -153,6 +153,24 @@ def test_the_bars_are_the_tables_numbers(client: TestClient, query: str) -> None
     assert len(shown) > 1
 
 
+def test_a_bar_says_whether_its_price_is_a_floor(client: TestClient) -> None:
+    """Of B200 the provider "odd" has one offer, from $4.00, and the others print prices."""
+    query = "?gpu=b200&sort=usd_per_gpu_hour"
+    bars = {
+        bar["provider"]: bar["is_floor"] for bar in client.get(f"/charts/bars.json{query}").json()["bars"]
+    }
+    lines = {line["provider"]: line["is_floor"] for line in read_csv(get(client, f"/charts/bars.csv{query}"))}
+    assert bars.pop("odd") is True
+    assert set(bars.values()) == {False}
+    assert lines == {"odd": "true", **dict.fromkeys(bars, "false")}
+    shown = [
+        cell.text() for cell in LexborHTMLParser(get(client, f"/charts/bars{query}")).css("[data-value]")
+    ]
+    assert [text for text in shown if text.startswith("\N{GREATER-THAN OR EQUAL TO}")] == [
+        "\N{GREATER-THAN OR EQUAL TO} 4.00"
+    ]
+
+
 @pytest.mark.parametrize("query", ["", "?gpu=h200&gpu=h100-sxm", "?precision=bf16&as_of=2026-11-14"])
 def test_the_scatter_is_the_tables_numbers(client: TestClient, query: str) -> None:
     shown = [float(each) for each in values(get(client, f"/charts/scatter{query}"))]
