@@ -110,7 +110,7 @@ def _guidellm(document: Mapping[str, Any]) -> dict[str, Any]:
 def _benchmark(one: Mapping[str, Any]) -> dict[str, Any]:
     metrics = one["metrics"]
     kept = {name: {"successful": _only(metrics[name]["successful"], [of])} for name, of in _read(metrics)}
-    totals = _only(metrics["request_totals"], ("successful", "errored"))
+    totals = _only(metrics["request_totals"], ("successful", "errored", "total"))
     return {
         "config": {"strategy": _told(guidellm_strategy(one))},
         "metrics": {"request_totals": totals, **kept},

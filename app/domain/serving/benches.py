@@ -153,8 +153,12 @@ def _in_flight(document: Mapping[str, Any], place: str) -> int | None:
     There are never more than there are prompts.
     """
     prompts = _count(document.get("num_prompts"), f"{place}: num_prompts")
-    found = _stated_in_flight(document, place)
-    return min(found, prompts) if found and prompts else found
+    return _at_most(_stated_in_flight(document, place), prompts)
+
+
+def _at_most(in_flight: int | None, requests: int | None) -> int | None:
+    """Return how many were in flight where there were so many requests in all."""
+    return min(in_flight, requests) if in_flight and requests else in_flight
 
 
 def _stated_in_flight(document: Mapping[str, Any], place: str) -> int | None:
@@ -315,7 +319,7 @@ def _guidellm_run(benchmark: Any, place: str, *, told: Mapping[str, Any]) -> Run
         phase="decode",
         settings=tuple(pair for part in parts for pair in _settings(part, tuple(told_names(part)))),
         tokens_per_s=(figure(rate, "mean", place=place, least=_LEAST_RATE),),
-        sent=_streams(strategy),
+        sent=_at_most(_streams(strategy), _count(totals.get("total"), f"{place}: total")),
         completed=_count(totals.get("successful"), f"{place}: successful"),
         failed=_count(totals.get("errored"), f"{place}: errored"),
         ttft_ms=_median(metrics, "time_to_first_token_ms", place=place),

@@ -120,6 +120,7 @@ def test_a_setting_that_a_later_build_adds_tells_two_conditions_apart() -> None:
 def test_how_many_a_strategy_keeps_in_flight(strategy: dict[str, Any], sent: int | None) -> None:
     document = results.guidellm(40.0)
     document["benchmarks"][0]["config"]["strategy"] = strategy
+    document["benchmarks"][0]["metrics"]["request_totals"]["total"] = 1000
     assert read_runs(results.as_bytes(document), "g")[0].sent == sent
 
 
@@ -389,6 +390,13 @@ def test_no_more_requests_are_in_flight_than_there_are_prompts() -> None:
     assert run.sent == 100
     (run,) = runs_of(820, max_concurrency=8, num_prompts=100, completed=100)
     assert run.sent == 8
+    report = results.guidellm(40.0)
+    (benchmark,) = report["benchmarks"]
+    benchmark["config"]["strategy"] = {"type_": "throughput", "max_concurrency": 512}
+    benchmark["metrics"]["request_totals"] |= {"total": 60}
+    assert only(report).sent == 60
+    benchmark["metrics"]["request_totals"] |= {"total": 1000}
+    assert only(report).sent == 512
 
 
 def test_prompts_that_did_not_complete_are_told_where_the_file_counts_no_failures() -> None:
