@@ -244,7 +244,7 @@ def _ignoring(log: str, flags: Sequence[str]) -> dict[str, str]:
     for line in _lines(log):
         if not left:
             break
-        if _IGNORED.search(line) and _named(left, line):
+        if _may_name(left, line) and _IGNORED.search(line) and _named(left, line):
             told = _SECRET.sub(r"\1...", line)[:_LONGEST_LINE].strip()
             if _IGNORED.search(told):
                 found |= dict.fromkeys(_named(left, told), told)
@@ -255,15 +255,12 @@ def _ignoring(log: str, flags: Sequence[str]) -> dict[str, str]:
 def unnamed(log: str, flags: Sequence[str]) -> list[str]:
     """Return the flags that no line of a log names, but for those that `lines_that_matter` writes."""
     left = {flag: _flat(flag) for flag in flags if _WORD.search(flag)}
-    longest = {flag: max(words.split(), key=len) for flag, words in left.items()}
     for line in _lines(log):
         if not left:
             break
         if _OUR_OWN.fullmatch(line.strip()):
             continue
-        low = line.lower()
-        # Few lines hold a flag's longest word, and to look for that is quick.
-        if any(longest[flag] in low for flag in left):
+        if _may_name(left, line):
             for flag in _named(left, line):
                 del left[flag]
     return list(left)
@@ -273,6 +270,12 @@ def _named(flags: Mapping[str, str], line: str) -> list[str]:
     """Return those of the flags that a line names, each with its words as `_flat` gives them."""
     flat = _flat(line)
     return [flag for flag, words in flags.items() if words in flat]
+
+
+def _may_name(flags: Mapping[str, str], line: str) -> bool:
+    """Tell whether a line holds the longest word of a flag, which few do and which is quick to look for."""
+    low = line.lower()
+    return any(max(words.split(), key=len) in low for words in flags.values())
 
 
 def _flat(text: str) -> str:
