@@ -24,11 +24,13 @@ from tests.web.server import listening
 
 PUBLIC = "https://prices.example"
 RESOURCE = f"{PUBLIC}/mcp"
+READING = ["search_offers", "compare_accelerators", "llm_cost", "price_history", "claims", "explain_figure"]
+LLM = "openai/gpt-oss-20b"
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "search_offers": {"limit": 1},
     "compare_accelerators": {},
-    "llm_cost": {"llm": "openai/gpt-oss-20b", "limit": 1},
+    "llm_cost": {"llm": LLM, "limit": 1},
     "price_history": {},
     "claims": {},
     "explain_figure": {"offer_id": 1},

@@ -10,10 +10,7 @@ from mcp import Client, MCPError
 from mcp_types import TextResourceContents
 
 from app.domain.accelerators import load_catalogue
-from tests.web.asking import ARGUMENTS, asked, called, document, result, serving, text_of
-
-READING = ["search_offers", "compare_accelerators", "llm_cost", "price_history", "claims", "explain_figure"]
-LLM = "openai/gpt-oss-20b"
+from tests.web.asking import ARGUMENTS, LLM, READING, asked, called, document, result, serving, text_of
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,8 @@ from app.web.agent.endpoint import LARGEST_BODY_BYTES
 from app.web.main import create_app
 from tests.databases import empty_sqlite
 from tests.web import market
-from tests.web.asking import document, refusal, serving
+from tests.web.asking import LLM, READING, document, refusal, serving
 from tests.web.server import listening
-
-READING = ["search_offers", "compare_accelerators", "llm_cost", "price_history", "claims", "explain_figure"]
-LLM = "openai/gpt-oss-20b"
 
 
 @pytest.fixture(scope="module")
