@@ -29,8 +29,7 @@ PAGES = (
         "/llms/Qwen/Qwen3-8B?batch=1,512&measured=41.5|h200-sxm|fp8||1|4096|bf16|Hale",
         "/llms/Qwen/Qwen3-8B/offers/1",
     ),
-    *("/tools", *(tool.path for tool in TOOLS)),
-    *(tool.example_link(tool.examples[-1]) for tool in TOOLS),
+    *("/tools", *(tool.example_link(tool.examples[-1]) for tool in TOOLS)),
     *("/?gpu=x", "/nothing", "/gpus/h100", "/compare?gpu=x", "/tools/prefix-cache?cold_s=1&warm_s=2"),
 )
 WIDTHS = {1280: 900, 768: 1024, 390: 844}
