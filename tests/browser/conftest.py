@@ -47,7 +47,8 @@ class Visit:
         self.page.goto(self.base + path)
 
     def ids(self) -> list[str]:
-        """Return the ids of the table's rows in order."""
+        """Return the ids of the table's rows in order, once the page has come to its end."""
+        self.page.wait_for_load_state()  # a link that was clicked is only known to have been answered
         return list(
             self.page.eval_on_selector_all("table.offers > tbody > tr[id^=o]", "rows => rows.map(r => r.id)")
         )
