@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from app.domain.accelerators import load_catalogue
 from app.domain.providers import load_providers
 from app.web import words
-from app.web.answers import etag, not_modified, respond
+from app.web.answers import respond_made
 from app.web.dumps_page import dumped_days
 from app.web.kept import base_of, csv_of_objects, json_of, page_of, take_nothing
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from app.web.answers import Answer
 
 MOST_SOURCES: Final = 80
 
@@ -133,7 +132,7 @@ def about_data(request: Request) -> Response:
     """Answer the page about the data."""
     take_nothing(request)
     cards = load_catalogue().accelerators
-    return _respond(
+    return respond_made(
         request,
         page_of(
             "about_data.html",
@@ -174,7 +173,7 @@ def about_data_json(request: Request) -> Response:
             for each in fact_sources()
         ],
     }
-    return _respond(request, json_of(document))
+    return respond_made(request, json_of(document))
 
 
 def about_data_csv(request: Request) -> Response:
@@ -202,12 +201,7 @@ def about_data_csv(request: Request) -> Response:
             for each in fact_sources()
         ),
     ]
-    return _respond(request, csv_of_objects("about-data", lines, columns=CSV_COLUMNS))
-
-
-def _respond(request: Request, answer: Answer) -> Response:
-    tag = etag("about-data", answer.body.decode())
-    return not_modified(request, tag) or respond(request, answer, tag=tag)
+    return respond_made(request, csv_of_objects("about-data", lines, columns=CSV_COLUMNS))
 
 
 def fact_sources(most: int | None = None) -> tuple[FactSource, ...]:

@@ -147,6 +147,12 @@ def respond(request: Request, answer: Answer, *, tag: str, last_modified: str = 
     return Response(body, headers=headers, media_type=answer.media_type)
 
 
+def respond_made(request: Request, answer: Answer) -> Response:
+    """Return an answer that was just made and is kept nowhere here; its tag is that of its body."""
+    tag = etag("made", answer.body.decode())
+    return not_modified(request, tag) or respond(request, answer, tag=tag)
+
+
 def respond_privately(request: Request, answer: Answer) -> Response:
     """Return an answer that nobody may keep: neither this process nor a cache on the way."""
     response = respond(request, answer, tag="")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from app.web.answers import etag, not_modified, respond
+from app.web.answers import respond_made
 from app.web.kept import base_of, csv_of_objects, json_of, page_of, take_nothing
 from app.web.parameters import PARAMETERS
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from app.web.answers import Answer
 
 CSV_COLUMNS: Final = (
     *("path", "summary", "media_type", "parameter", "place", "is_required", "is_repeatable", "description"),
@@ -66,7 +65,7 @@ def docs(request: Request) -> Response:
     take_nothing(request)
     base = base_of(request)
     page = page_of("api.html", parameters=PARAMETERS, addresses=addresses(request.app), base=base)
-    return _respond(request, page)
+    return respond_made(request, page)
 
 
 def docs_json(request: Request) -> Response:
@@ -81,13 +80,13 @@ def docs_json(request: Request) -> Response:
         }
         for each in addresses(request.app)
     ]
-    return _respond(request, json_of({"openapi": "/openapi.json", "addresses": found}))
+    return respond_made(request, json_of({"openapi": "/openapi.json", "addresses": found}))
 
 
 def docs_csv(request: Request) -> Response:
     """Answer the same as CSV: a line for each parameter of an address, one for an address without any."""
     take_nothing(request)
-    return _respond(request, csv_of_objects("api", _lines(request.app), columns=CSV_COLUMNS))
+    return respond_made(request, csv_of_objects("api", _lines(request.app), columns=CSV_COLUMNS))
 
 
 def plain_parameter(parameter: dict[str, Any]) -> dict[str, Any]:
@@ -115,8 +114,3 @@ def _lines(application: FastAPI) -> Iterator[dict[str, Any]]:
             yield {**about, **plain_parameter(one)}
         if not each.parameters:
             yield about
-
-
-def _respond(request: Request, answer: Answer) -> Response:
-    tag = etag("docs", answer.body.decode())
-    return not_modified(request, tag) or respond(request, answer, tag=tag)

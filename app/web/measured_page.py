@@ -12,7 +12,7 @@ from app.domain.accelerators import load_catalogue
 from app.domain.llms.measurements import load_measurements
 from app.domain.llms.own_measured import MEASURED_PARTS, canonical_measured
 from app.domain.llms.worked_case import load_case
-from app.web.answers import etag, not_modified, respond, respond_privately
+from app.web.answers import respond_made, respond_privately
 from app.web.kept import base_of, csv_of_objects, json_of, page_of
 from app.web.measured_query import MeasuredQuery, parse_measured_query
 from app.web.measured_view import all_lines, chapters, groups, lines_of, plain_figure, plain_line
@@ -137,5 +137,4 @@ def _with(chosen: str, choices: tuple[tuple[str, str], ...]) -> tuple[tuple[str,
 def _respond(request: Request, answer: Answer, *, query: MeasuredQuery) -> Response:
     if query.measured:
         return respond_privately(request, answer)
-    tag = etag("measured", answer.body.decode())
-    return not_modified(request, tag) or respond(request, answer, tag=tag)
+    return respond_made(request, answer)

@@ -23,7 +23,7 @@ from app.domain.rates import LONGEST_USE
 from app.domain.rows import FLAG_MEANINGS, Flag
 from app.store.records import Outcome, State
 from app.web import changes_words, charts, compare_words, words
-from app.web.answers import etag, not_modified, respond
+from app.web.answers import respond_made
 from app.web.claims_view import HOLDS, KIND, condition, part_link
 from app.web.kept import base_of, csv_of_objects, json_of, page_of, take_nothing
 from app.web.provider_page import KIND_MEANINGS, STATE
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.domain.claims import Claim, Part
-    from app.web.answers import Answer
 
 CLAIM_MEANINGS: Final = {
     True: "all of its conditions hold",
@@ -305,7 +304,7 @@ def _needed(part: Part) -> str:
 def methodology(request: Request) -> Response:
     """Answer the page on method."""
     take_nothing(request)
-    return _respond(
+    return respond_made(
         request,
         page_of(
             "methodology.html",
@@ -322,13 +321,13 @@ def methodology(request: Request) -> Response:
 def methodology_json(request: Request) -> Response:
     """Answer the same as JSON."""
     take_nothing(request)
-    return _respond(request, json_of(methodology_document()))
+    return respond_made(request, json_of(methodology_document()))
 
 
 def methodology_csv(request: Request) -> Response:
     """Answer the same as CSV: a line for each figure, rule, word, claim and source."""
     take_nothing(request)
-    return _respond(request, csv_of_objects("methodology", _csv_lines(), columns=CSV_COLUMNS))
+    return respond_made(request, csv_of_objects("methodology", _csv_lines(), columns=CSV_COLUMNS))
 
 
 def _csv_lines() -> Iterator[dict[str, Any]]:
@@ -350,11 +349,6 @@ def _csv_lines() -> Iterator[dict[str, Any]]:
             }
     for source in document["cadence"]:
         yield {"section": "cadence", "key": source["source"], "times_a_day": source["times_a_day"]}
-
-
-def _respond(request: Request, answer: Answer) -> Response:
-    tag = etag("methodology", answer.body.decode())
-    return not_modified(request, tag) or respond(request, answer, tag=tag)
 
 
 def _cadence() -> tuple[tuple[str, str, int], ...]:

@@ -60,11 +60,12 @@ def _answer(request: Request, served: Served, *, text: str, at_once: bool) -> Re
     part = wants_part(request)
     if served.is_private:
         return _private_board(request, served, text=text, part=part)
-    base, key = _base(request, part=part), f"{'part' if part else 'page'} /?{text}"
+    key = f"{'part' if part else 'page'} /?{text}"
     tag = etag(served.token, key)
     known = not_modified(request, tag)
     if known is not None:
         return known
+    base = _base(request, part=part)
     found = answers.peek(served.token, base + key)
     if at_once and wants_compressed(request) and (found is None or not found.is_compressed):
         return None

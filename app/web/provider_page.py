@@ -18,7 +18,7 @@ from app.store import history as store
 from app.store import runs
 from app.store.session import reading
 from app.web import words
-from app.web.answers import etag, not_modified, respond
+from app.web.answers import respond_made
 from app.web.boards import NoBoardError
 from app.web.exports import json_row, plain_values
 from app.web.kept import base_of, csv_of, csv_of_objects, json_of, nothing_near, page_of, take_nothing
@@ -99,17 +99,17 @@ def providers(request: Request) -> Response:
     answer = page_of(
         "providers.html", sources=found, cards=cards, freshness=FRESHNESS, ago=ago, base=base_of(request)
     )
-    return _respond(request, answer)
+    return respond_made(request, answer)
 
 
 def providers_json(request: Request) -> Response:
     """Answer the list of providers as JSON."""
-    return _respond(request, json_of({"providers": _plain_all(request)}))
+    return respond_made(request, json_of({"providers": _plain_all(request)}))
 
 
 def providers_csv(request: Request) -> Response:
     """Answer the list of providers as CSV."""
-    return _respond(request, csv_of_objects("providers", _plain_all(request)))
+    return respond_made(request, csv_of_objects("providers", _plain_all(request)))
 
 
 def _plain_all(request: Request) -> list[dict[str, Any]]:
@@ -166,13 +166,7 @@ def _answer_one(request: Request, make: Callable[[ProviderPage, Served], Answer]
     source = next((each for each in found if each.provider == asked), None)
     if source is None:
         return nothing_near(request, "provider", asked=asked[:80], names=[each.provider for each in found])
-    return _respond(request, make(_provider_page(shared, served, source), served))
-
-
-def _respond(request: Request, answer: Answer) -> Response:
-    """Respond with what was just made: it says how old things are, so it is never kept."""
-    tag = etag("providers", answer.body.decode())
-    return not_modified(request, tag) or respond(request, answer, tag=tag)
+    return respond_made(request, make(_provider_page(shared, served, source), served))
 
 
 def _load_all(shared: Shared) -> tuple[tuple[SourceStatus, ...], Served]:

@@ -13,7 +13,7 @@ from app.domain.columns import EXPORT_FACTS
 from app.domain.fields import Field, Kind, field_of, row_fields
 from app.domain.metrics import METRICS
 from app.web import llm_row_parts, row_parts
-from app.web.answers import Answer, etag, not_modified, respond
+from app.web.answers import Answer, respond_made
 from app.web.api import JSON, REFUSALS
 from app.web.exports import json_bytes
 from app.web.kept import take_nothing
@@ -208,8 +208,7 @@ def schema(request: Request, name: str) -> Response:
 
 def _respond(request: Request, answer: Answer) -> Response:
     take_nothing(request)
-    tag = etag("schemas", answer.body.decode())
-    return not_modified(request, tag) or respond(request, answer, tag=tag)
+    return respond_made(request, answer)
 
 
 router.add_route("/schemas.json", schemas, methods=["HEAD"], include_in_schema=False)

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from app.domain.metrics import METHODOLOGY_VERSION, METRICS
 from app.web import words
 from app.web.about_page import ATTRIBUTION, DOWNLOADS
-from app.web.answers import Answer, etag, not_modified, respond
+from app.web.answers import Answer, respond_made
 from app.web.docs_page import addresses, plain_parameter
 from app.web.kept import answer_kept, base_of, take_nothing
 from app.web.methodology_page import RULES
@@ -53,7 +53,7 @@ def robots_txt(request: Request) -> Response:
     """Answer that everything may be read, and where the site map is."""
     take_nothing(request)
     text = f"User-agent: *\nAllow: /\nSitemap: {base_of(request)}sitemap.xml\n"
-    return _respond(request, Answer(text.encode(), PLAIN))
+    return respond_made(request, Answer(text.encode(), PLAIN))
 
 
 def sitemap_xml(request: Request) -> Response:
@@ -112,7 +112,7 @@ def _places(served: Served, application: FastAPI) -> Iterator[tuple[str, str]]:
 def llms_txt(request: Request) -> Response:
     """Answer what the site is and how it is asked, as Markdown in the form of llmstxt.org."""
     take_nothing(request)
-    return _respond(request, Answer("\n".join(_llms(request.app, base_of(request))).encode(), MARKDOWN))
+    return respond_made(request, Answer("\n".join(_llms(request.app, base_of(request))).encode(), MARKDOWN))
 
 
 def _llms(application: FastAPI, base: str) -> Iterator[str]:
@@ -165,8 +165,3 @@ def _parameter(parameter: dict[str, Any]) -> str:
 
 def _sentence(text: str) -> str:
     return text if text.endswith(".") else f"{text}."
-
-
-def _respond(request: Request, answer: Answer) -> Response:
-    tag = etag("site", answer.body.decode())
-    return not_modified(request, tag) or respond(request, answer, tag=tag)

@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.store.session import reading
 from app.web import words
-from app.web.answers import etag, not_modified, respond
+from app.web.answers import respond_made
 from app.web.boards import NoBoardError
 from app.web.kept import base_of, csv_of_objects, json_of, page_of, take_nothing
 from app.web.source_status import FRESHNESS, counted, sources_status
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.store.records import Run
-    from app.web.answers import Answer
     from app.web.shared import Shared
     from app.web.source_status import SourceStatus
 
@@ -49,13 +48,13 @@ def status(request: Request) -> Response:
     take_nothing(request)
     page = load_status(request.app.state.shared)
     html = page_of("status.html", page=page, freshness=FRESHNESS, ago=ago, base=base_of(request))
-    return _respond(request, html)
+    return respond_made(request, html)
 
 
 def status_json(request: Request) -> Response:
     """Answer the same facts as JSON."""
     take_nothing(request)
-    return _respond(request, json_of(status_document(load_status(request.app.state.shared))))
+    return respond_made(request, json_of(status_document(load_status(request.app.state.shared))))
 
 
 def status_csv(request: Request) -> Response:
@@ -70,13 +69,7 @@ def status_csv(request: Request) -> Response:
         }
         for each in load_status(request.app.state.shared).sources
     )
-    return _respond(request, csv_of_objects("status", lines, columns=CSV_COLUMNS))
-
-
-def _respond(request: Request, answer: Answer) -> Response:
-    """Respond with what was just made: it says how old things are, so it is never kept."""
-    tag = etag("status", answer.body.decode())
-    return not_modified(request, tag) or respond(request, answer, tag=tag)
+    return respond_made(request, csv_of_objects("status", lines, columns=CSV_COLUMNS))
 
 
 def load_status(shared: Shared) -> StatusPage:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.routing import Route
 
-from app.web.answers import etag, not_modified, respond
+from app.web.answers import respond_made
 from app.web.kept import base_of, csv_of, json_of, page_of, take_nothing
 from app.web.tools import bench, claim, cors, moe_cache, prefix_cache, sampler, timings
 from app.web.tools import tool as tools
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from app.web.answers import Answer
     from app.web.tools.tool import Tool
 
 TOOLS: Final[tuple[Tool, ...]] = (
@@ -62,7 +61,7 @@ def figure_of_tool(tool: Tool) -> Callable[[Request], Response]:
 def index(request: Request) -> Response:
     """Answer the list of all tools."""
     take_nothing(request)
-    return _respond(request, page_of("tools/index.html", tools=TOOLS, base=base_of(request)))
+    return respond_made(request, page_of("tools/index.html", tools=TOOLS, base=base_of(request)))
 
 
 def index_json(request: Request) -> Response:
@@ -71,19 +70,14 @@ def index_json(request: Request) -> Response:
     found = [
         {"tool": each.name, "title": each.title, "about": each.about, "path": each.path} for each in TOOLS
     ]
-    return _respond(request, json_of({"tools": found}))
+    return respond_made(request, json_of({"tools": found}))
 
 
 def index_csv(request: Request) -> Response:
     """Answer the same as CSV."""
     take_nothing(request)
     rows = ((each.name, each.title, each.about, each.path) for each in TOOLS)
-    return _respond(request, csv_of("tools", ("tool", "title", "about", "path"), rows=rows))
-
-
-def _respond(request: Request, answer: Answer) -> Response:
-    tag = etag("tools", answer.body.decode())
-    return not_modified(request, tag) or respond(request, answer, tag=tag)
+    return respond_made(request, csv_of("tools", ("tool", "title", "about", "path"), rows=rows))
 
 
 PAGES: Final = [

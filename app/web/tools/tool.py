@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
 from app.domain.query import QueryError
-from app.web.answers import etag, not_modified, respond, respond_privately
+from app.web.answers import respond_made, respond_privately
 from app.web.kept import base_of, csv_of, json_of, page_of
 from app.web.posted import form_pairs, read_body, too_large
 from app.web.state import MAX_QUERY_STRING, query_text, read_pairs
@@ -138,37 +138,34 @@ async def page(request: Request, tool: Tool) -> Response:
 
 def twin(request: Request, tool: Tool, *, kind: str) -> Response:
     """Answer what the check finds as JSON or CSV; a wrong field is a QueryError."""
-    text = query_text(request)
-    typed = read_typed(tool.fields, read_pairs(text))
+    pairs = read_pairs(query_text(request))
+    typed = read_typed(tool.fields, pairs)
     found = tool.find(typed, request.app.state.shared.llms)
     if kind == "csv":
         rows = () if found is None else tool.rows(found)
-        return _respond(request, csv_of(tool.name, tool.columns, rows=rows), text=text)
+        return _respond(request, csv_of(tool.name, tool.columns, rows=rows), is_typed=bool(pairs))
     given = dict(pairs_of(tool.fields, typed.texts))
     document = None if found is None else tool.document(found)
     described = {each.name: each.about for each in tool.fields}
-    return _respond(
-        request,
-        json_of({"tool": tool.name, "takes": described, "given": given, "found": document}),
-        text=text,
-    )
+    answer = json_of({"tool": tool.name, "takes": described, "given": given, "found": document})
+    return _respond(request, answer, is_typed=bool(pairs))
 
 
 def figure(request: Request, tool: Tool) -> Response:
     """Answer what the check finds as a figure for plotly, an empty one where it finds nothing."""
-    text = query_text(request)
-    found = tool.find(read_typed(tool.fields, read_pairs(text)), request.app.state.shared.llms)
+    pairs = read_pairs(query_text(request))
+    found = tool.find(read_typed(tool.fields, pairs), request.app.state.shared.llms)
     drawn = {"data": [], "layout": {}} if found is None or tool.figure is None else tool.figure(found)
-    return _respond(request, json_of(drawn), text=text)
+    return _respond(request, json_of(drawn), is_typed=bool(pairs))
 
 
 def _asked(request: Request, tool: Tool) -> Response:
-    text = query_text(request)
-    pairs = read_pairs(text)
+    pairs = read_pairs(query_text(request))
     typed = read_typed(tool.fields, pairs)
     if not all(value for _, value in pairs):
         return RedirectResponse(tool.link(pairs_of(tool.fields, typed.texts)), status_code=303)
-    return _page(request, tool, checked=_checked(request, tool, typed=typed), text=text)
+    page = _page_of(tool, checked=_checked(request, tool, typed=typed), is_link=True)
+    return _respond_page(request, page, is_typed=bool(pairs))
 
 
 def _posted(request: Request, tool: Tool, body: bytes) -> Response:
@@ -177,7 +174,8 @@ def _posted(request: Request, tool: Tool, body: bytes) -> Response:
     checked = _checked(request, tool, typed=typed)
     target = tool.link(pairs_of(tool.fields, tool.kept(typed))) if checked.error is None else ""
     if not target or len(target) > MAX_QUERY_STRING:
-        return _page(request, tool, checked=checked, text="posted", is_link=False)
+        page = _page_of(tool, checked=checked, is_link=False)
+        return _respond_page(request, page, is_typed=True)
     return RedirectResponse(target, status_code=303)
 
 
@@ -195,9 +193,9 @@ def _checked(request: Request, tool: Tool, *, typed: Typed) -> _Checked:
         return _Checked(typed=typed, error=error)
 
 
-def _page(request: Request, tool: Tool, *, checked: _Checked, text: str, is_link: bool = True) -> Response:
+def _page_of(tool: Tool, *, checked: _Checked, is_link: bool) -> ToolPage:
     pairs = pairs_of(tool.fields, checked.typed.texts) if is_link else []
-    shown = ToolPage(
+    return ToolPage(
         tool=tool,
         typed=checked.typed,
         link=tool.link(pairs) if is_link else "",
@@ -207,9 +205,12 @@ def _page(request: Request, tool: Tool, *, checked: _Checked, text: str, is_link
         found=checked.found,
         error=checked.error,
     )
-    answer = page_of(tool.template, page=shown, base=base_of(request))
-    response = _respond(request, answer, text=text)
-    if checked.error:
+
+
+def _respond_page(request: Request, page: ToolPage, *, is_typed: bool) -> Response:
+    answer = page_of(page.tool.template, page=page, base=base_of(request))
+    response = _respond(request, answer, is_typed=is_typed)
+    if page.error:
         response.status_code = _WRONG
     return response
 
@@ -218,9 +219,6 @@ def _figure_href(tool: Tool, pairs: Sequence[tuple[str, str]]) -> str:
     return f"/figures{tool.link(pairs, ending='.json')}" if tool.figure else ""
 
 
-def _respond(request: Request, answer: Answer, *, text: str) -> Response:
+def _respond(request: Request, answer: Answer, *, is_typed: bool) -> Response:
     """Answer what depends on what was typed to nobody else; the bare form has a tag."""
-    if text:
-        return respond_privately(request, answer)
-    tag = etag("tools", answer.body.decode())
-    return not_modified(request, tag) or respond(request, answer, tag=tag)
+    return respond_privately(request, answer) if is_typed else respond_made(request, answer)
