@@ -65,21 +65,14 @@ def read(
     bounds of the model that its file names, or of --llm. Exit code 3: a trap forbids a finding.
     """
     from app.domain.serving.benches import read_runs  # noqa: PLC0415 - keeps --help quick
-    from app.domain.serving.benchmarked import configurations, evidence_of, traps_of_all  # noqa: PLC0415 - same
-    from app.domain.serving.beside import Bench  # noqa: PLC0415 - same
+    from app.domain.serving.benchmarked import configurations  # noqa: PLC0415 - same
+    from app.domain.serving.beside import bench_of  # noqa: PLC0415 - same
     from app.domain.serving.documents import bench_document  # noqa: PLC0415 - same
     from app.domain.serving.reading import read_text  # noqa: PLC0415 - same
-    from app.domain.serving.traps import unchecked  # noqa: PLC0415 - same
 
     each = configurations([run for path in files for run in read_runs(read_file(path), path.name)])
     logged = read_text(read_file(log), log.name) if log else ""
-    evidence = evidence_of(each, sent=sent, log=logged, flags=flags)
-    found = Bench(
-        configurations=tuple(each),
-        placed=tuple(_places(settings, each, ran=ran)),
-        traps=tuple(traps_of_all(each, evidence)),
-        unchecked=tuple(unchecked(evidence)),
-    )
+    found = bench_of(each, _places(settings, each, ran=ran), sent=sent, log=logged, flags=flags)
     if shape == "json":
         print_json(bench_document(found))
     else:

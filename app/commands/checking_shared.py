@@ -19,17 +19,16 @@ if TYPE_CHECKING:
     from app.domain.serving.traps import Trap
 
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
-_DECIMALS: Final = 12
 
 SHAPE = click.option("--format", "shape", type=click.Choice(["text", "json"]), default="text")
 
 
 def number(text: str) -> Decimal:
     """Return a number as people type it, 0.109, 1,200 or +75, its digits as typed."""
-    from app.domain.typed import read_number  # noqa: PLC0415 - keeps --help quick
+    from app.domain.typed import read_figure  # noqa: PLC0415 - keeps --help quick
 
     try:
-        return read_number(str(text).strip().removeprefix("+"), decimals=_DECIMALS)
+        return read_figure(str(text))
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,11 +52,10 @@ def moe_cache(  # noqa: PLR0913 - one keyword for each option
     mixed = _mixed(settings, config, mix=mix) if config is not None and mix is not None else None
     experts = mixed.experts if mixed else _read(settings, source)
     plan = plan_cache(experts, budget_mib=mib, n_cpu_moe=n_cpu_moe)
-    notes = mixed.notes if mixed else ()
     if shape == "json":
-        print_json({**plan_document(plan), "mix": mixed.mix if mixed else None, "notes": list(notes)})
+        print_json(plan_document(plan, mixed))
     else:
-        click.echo(_text(plan, notes, working=working))
+        click.echo(_text(plan, mixed.notes if mixed else (), working=working))
     if not plan.starts:
         raise SystemExit(REFUSED_EXIT)
 
@@ -124,23 +122,19 @@ def _working(plan: Plan) -> list[str]:
 
 def _about(plan: Plan) -> list[str]:
     """Return what the model has and what the budget comes to, in two lines."""
-    from app.domain.serving.expert_cache import MIB  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.expert_cache_arithmetic import gib, mib  # noqa: PLC0415 - keeps --help quick
 
     experts = plan.experts
     model = (
         f"{experts.architecture}: {len(experts.layers)} MoE layers of {experts.per_layer} experts, of which a"
-        f" token uses {experts.used}; {_gib(experts.total_bytes)} GiB of experts"
+        f" token uses {experts.used}; {gib(experts.total_bytes)} GiB of experts"
     )
     if plan.n_cpu_moe is not None:
-        model += f", {_gib(plan.host_bytes)} GiB of them in host memory (--n-cpu-moe {plan.n_cpu_moe})"
+        model += f", {gib(plan.host_bytes)} GiB of them in host memory (--n-cpu-moe {plan.n_cpu_moe})"
     budget = f"--moe-cache-mib {plan.budget_mib}{' (a tenth of the experts)' if plan.is_default else ''}:"
-    used, left = (Decimal(size) / MIB for size in (plan.cache_bytes, plan.leftover_bytes))
+    used, left = mib(plan.cache_bytes), mib(plan.leftover_bytes)
     floor = f"every group is cached from {plan.floor_mib:,} MiB"
-    return [f"{model}.", f"{budget} {used:,.2f} MiB of slots, {left:,.2f} MiB left over; {floor}."]
-
-
-def _gib(size_bytes: int) -> str:
-    return f"{Decimal(size_bytes) / 2**30:,.2f}"
+    return [f"{model}.", f"{budget} {used} MiB of slots, {left} MiB left over; {floor}."]
 
 
 def _groups_table(plan: Plan) -> str:
@@ -152,7 +146,7 @@ def _groups_table(plan: Plan) -> str:
         [
             str(number),
             str(len(group.layers)),
-            ", ".join(f"{bank.kind} {bank.dtype}" for bank in group.banks),
+            group.types_told,
             f"{group.expert_bytes:,}",
             f"{group.slots:,}",
             group.slots_told,

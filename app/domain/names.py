@@ -42,8 +42,10 @@ def one_of(field_name: str, value: str, *, names: Names) -> str:
 
 
 def _close_names(text: str, names: Names) -> list[str]:
-    """Return a few names that begin with the text, the shortest first; else those that look like it."""
-    longer = sorted(
-        (name for name in names if text and name.startswith(text)), key=lambda name: (len(name), name)
-    )
+    """Return a few names that begin with the text, the shortest first; else those that look like it.
+
+    A name that has an organisation and a slash before it may be begun without them.
+    """
+    begun = (name for name in names if text and (name.startswith(text) or f"/{text}" in name))
+    longer = sorted(begun, key=lambda name: (len(name), name))
     return longer[:3] or get_close_matches(text, names, n=3, cutoff=0.5)

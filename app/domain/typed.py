@@ -8,6 +8,7 @@ from typing import Final
 
 _NUMBER: Final = re.compile(r"-?\$?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.([0-9]+))?")
 MAX_TYPED_LENGTH: Final = 40
+MAX_FIGURE_DECIMALS: Final = 12
 
 
 def read_number(text: str, *, decimals: int) -> Decimal:
@@ -18,6 +19,11 @@ def read_number(text: str, *, decimals: int) -> Decimal:
     if len(found[1] or "") > decimals:
         raise ValueError(f"give at most {decimals} decimals")
     return Decimal(text.replace("$", "").replace(",", ""))
+
+
+def read_figure(text: str) -> Decimal:
+    """Read a figure of a check, 0.109, 1,200 or +75, its digits as typed; raises ValueError as above."""
+    return read_number(text.strip().removeprefix("+"), decimals=MAX_FIGURE_DECIMALS)
 
 
 def plain_number(number: Decimal) -> str:

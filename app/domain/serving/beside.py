@@ -14,11 +14,13 @@ from app.domain.llms.formats import FORMATS, Rate, rate_of
 from app.domain.llms.own_measured import MAX_DECIMALS, canonical_measured, parse_measured
 from app.domain.llms.unknown import Unknown
 from app.domain.names import fold
+from app.domain.serving.benchmarked import evidence_of, traps_of_all
 from app.domain.serving.speedup import short
+from app.domain.serving.traps import unchecked
 from app.domain.typed import plain_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from app.domain.llms.beside_bounds import Beside
     from app.domain.llms.facts import Llm
@@ -240,3 +242,21 @@ class Bench:
     def trap_count(self) -> int:
         """How many traps are sprung, those of each configuration and those of all."""
         return len(self.traps) + sum(len(one.traps) for one in self.configurations)
+
+
+def bench_of(
+    found: Sequence[Configuration],
+    placed: Sequence[Placed | None],
+    *,
+    sent: int | None,
+    log: str,
+    flags: Sequence[str],
+) -> Bench:
+    """Return what result files say, with the traps that all of them spring and what tells of none."""
+    evidence = evidence_of(found, sent=sent, log=log, flags=flags)
+    return Bench(
+        configurations=tuple(found),
+        placed=tuple(placed),
+        traps=tuple(traps_of_all(found, evidence)),
+        unchecked=tuple(unchecked(evidence)),
+    )

@@ -16,7 +16,6 @@ from app.domain.serving.expert_cache_arithmetic import group_arithmetic, plan_ar
 from app.domain.serving.expert_cache_cautions import cautions
 from app.domain.serving.expert_cache_measured import CONDITIONS, MEASURED
 from app.domain.serving.sampler_rules import RULES
-from app.domain.serving.traps import ADVICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from app.domain.serving.cors import Verdict as CorsVerdict
     from app.domain.serving.cors_found import Finding, Reading
     from app.domain.serving.expert_cache import Group, Plan
+    from app.domain.serving.expert_mix import MixedExperts
     from app.domain.serving.prefix_cache import FirstToken, RoutingCost
     from app.domain.serving.sampler import Sampling
     from app.domain.serving.sampler_remedies import Remedy
@@ -140,7 +140,7 @@ def summary_document(summary: Summary) -> dict[str, Any]:
 
 def traps_document(traps: Sequence[Trap]) -> list[dict[str, str]]:
     """Return the traps that were sprung, each with what to do about it."""
-    return [{"code": trap.code, "sentence": trap.sentence, "advice": ADVICE[trap.code]} for trap in traps]
+    return [_named(trap, ("code", "sentence", "advice")) for trap in traps]
 
 
 def routing_document(token: FirstToken, costs: Sequence[RoutingCost]) -> dict[str, Any]:
@@ -210,10 +210,11 @@ def _lines(lines: Iterable[Reading]) -> list[dict[str, str]]:
     ]
 
 
-def plan_document(plan: Plan) -> dict[str, Any]:
+def plan_document(plan: Plan, mixed: MixedExperts | None = None) -> dict[str, Any]:
     """Return what a budget for llama.cpp's cache of experts buys, with the warnings and what was measured.
 
-    `arithmetic` are the lines behind its figures, and behind those of each group.
+    `mixed` is what the experts come of where no GGUF says their types. `arithmetic` are the lines behind the
+    figures of the plan, and behind those of each group.
     """
     experts = plan.experts
     return {
@@ -237,6 +238,8 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             for each in cautions(plan)
         ],
         "measured": {"conditions": CONDITIONS, "rows": [_named(each, _MEASURED) for each in MEASURED]},
+        "mix": mixed.mix if mixed else None,
+        "notes": list(mixed.notes) if mixed else [],
     }
 
 

@@ -109,6 +109,10 @@ class Pool:
         """Return the smallest budget, in bytes for the whole model, at which it has so many slots."""
         return -(-_pool_bytes(self.banks, slots) * self.host_bytes // self.group_bytes)
 
+    def mib_for(self, slots: int) -> int:
+        """Return the smallest whole budget at which it has so many slots."""
+        return _mib(self.bytes_for(slots))
+
     def largest_batch_tokens(self, slots: int) -> int:
         """Return the tokens of the largest step that is served: all experts it may use have a slot."""
         if slots >= self.per_layer:
@@ -138,6 +142,11 @@ class Group:
     def expert_bytes(self) -> int:
         """Bytes of one expert, which is one slot and what a miss uploads."""
         return _expert_bytes(self.banks)
+
+    @property
+    def types_told(self) -> str:
+        """Each kind of tensor with its type, as a table shows them."""
+        return ", ".join(f"{bank.kind} {bank.dtype}" for bank in self.banks)
 
     @property
     def slots_percent(self) -> Decimal:

@@ -52,7 +52,7 @@ def group_arithmetic(plan: Plan, group: Group) -> tuple[str, ...]:
         f"an expert = {banks} = {group.expert_bytes:,} bytes",
         f"share = {put_in} = {_share_bytes(plan, group):,} bytes",
         _slots(plan, group),
-        f"held = {group.slots:,} / {held_of} experts = {group.slots_percent:.1f} %",
+        f"held = {group.slots:,} / {held_of} experts = {group.slots_told} %",
         _batch(plan, group),
         _budget(plan, group, is_floor=True),
         _budget(plan, group, is_floor=False),

@@ -11,6 +11,7 @@ from app.domain.serving.expert_cache import (
     MOST_BATCH_TOKENS,
     MOST_MIB,
     pools,
+    told_percent,
 )
 from app.domain.serving.reading import InputError
 
@@ -31,12 +32,22 @@ _BATCHES_TOKENS: Final = (2, 4, 8, 16, MOST_BATCH_TOKENS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """What one group has at a whole budget for the model, as `Group` has it."""
+    """What one group, of so many experts, has at a whole budget for the model, as `Group` has it."""
 
     budget_mib: int
     slots: int
-    slots_percent: Decimal
+    experts: int
     largest_batch_tokens: int
+
+    @property
+    def slots_percent(self) -> Decimal:
+        """Share of the group's experts that the cache holds."""
+        return Decimal(100) * self.slots / self.experts
+
+    @property
+    def slots_told(self) -> str:
+        """The same share to a tenth of a percent; see `told_percent`."""
+        return told_percent(self.slots, self.experts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +104,7 @@ def budget_curve(experts: Experts, n_cpu_moe: int | None = None) -> BudgetCurve:
         raise InputError(
             "groups", str(len(host)), f"a curve is drawn for at most {MOST_GROUPS} groups of layers"
         )
-    alls = [_mib_for(pool, pool.experts) for pool in host]
+    alls = [pool.mib_for(pool.experts) for pool in host]
     last = min(max(alls), MOST_MIB)
     grid = {last * step // _STEPS for step in range(1, _STEPS + 1)} | {last}
     return BudgetCurve(
@@ -102,8 +113,8 @@ def budget_curve(experts: Experts, n_cpu_moe: int | None = None) -> BudgetCurve:
             GroupCurve(
                 layers=pool.layers,
                 points=_points(pool, (mib for mib in grid | _steps(pool) if 1 <= mib <= last)),
-                floor_mib=_mib_for(pool, pool.used),
-                whole_token_mib=_mib_for(pool, len(pool.layers) * pool.used),
+                floor_mib=pool.mib_for(pool.used),
+                whole_token_mib=pool.mib_for(len(pool.layers) * pool.used),
                 all_mib=all_mib,
             )
             for pool, all_mib in zip(host, alls, strict=True)
@@ -115,19 +126,13 @@ def _steps(pool: Pool) -> set[int]:
     """Return the budgets at which something of a group changes, and the whole MiB before each."""
     wanted = {pool.used, len(pool.layers) * pool.used, pool.experts}
     wanted.update(min(tokens * pool.used, pool.per_layer) for tokens in _BATCHES_TOKENS)
-    after = {_mib_for(pool, slots) for slots in wanted}
+    after = {pool.mib_for(slots) for slots in wanted}
     return after | {mib - 1 for mib in after}
-
-
-def _mib_for(pool: Pool, slots: int) -> int:
-    """Return the smallest whole budget at which a group has so many slots."""
-    return -(-pool.bytes_for(slots) // MIB)
 
 
 def _points(pool: Pool, budgets: Iterable[int]) -> tuple[CurvePoint, ...]:
     """Return the points of a group at these budgets in MiB, the one without a budget before them."""
-    none = CurvePoint(budget_mib=0, slots=0, slots_percent=Decimal(0), largest_batch_tokens=0)
-    return (none, *(_point(pool, mib) for mib in sorted(budgets)))
+    return tuple(_point(pool, mib) for mib in (0, *sorted(budgets)))
 
 
 def _point(pool: Pool, budget_mib: int) -> CurvePoint:
@@ -135,6 +140,6 @@ def _point(pool: Pool, budget_mib: int) -> CurvePoint:
     return CurvePoint(
         budget_mib=budget_mib,
         slots=slots,
-        slots_percent=Decimal(100) * slots / pool.experts,
+        experts=pool.experts,
         largest_batch_tokens=pool.largest_batch_tokens(slots),
     )

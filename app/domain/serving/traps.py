@@ -81,6 +81,11 @@ class Trap:
     code: Code
     sentence: str
 
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return ADVICE[self.code]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:

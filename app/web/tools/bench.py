@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -15,31 +14,29 @@ from app.domain.llms.facts import load_llms
 from app.domain.llms.formats import FORMATS
 from app.domain.llms.kv import KV_FORMATS
 from app.domain.llms.unknown import Unknown
-from app.domain.names import fold, one_of
-from app.domain.query import QueryError
 from app.domain.serving.bench_kept import kept_results
 from app.domain.serving.benches import read_runs
-from app.domain.serving.benchmarked import configurations, evidence_of, grouped, traps_of_all
-from app.domain.serving.beside import Bench, On, placed_by_name, sentence
+from app.domain.serving.benchmarked import configurations, grouped
+from app.domain.serving.beside import On, bench_of, placed_by_name, sentence
 from app.domain.serving.documents import bench_document
 from app.domain.serving.reading import InputError
-from app.domain.serving.traps import ADVICE, lines_that_matter, unchecked
+from app.domain.serving.traps import lines_that_matter
 from app.web import words
 from app.web.llm_view import cost_link
 from app.web.measured_query import MeasuredQuery
 from app.web.state import MAX_QUERY_STRING
-from app.web.tools.fields import Field
+from app.web.tools.fields import Field, options_of
 from app.web.tools.flags import flag_options, flags_of
+from app.web.tools.llm_id import llm_id
 from app.web.tools.tool import Example, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from app.domain.llms.measurements import Measurement
     from app.domain.serving.benches import Run
     from app.domain.serving.benchmarked import Configuration
-    from app.domain.serving.beside import Placed
-    from app.domain.serving.traps import Trap
+    from app.domain.serving.beside import Bench, Placed
     from app.web.tools.fields import Typed
     from app.web.tools.tool import Llms
 
@@ -52,8 +49,6 @@ MOST_CONFIGURATIONS: Final = 500
 _MOST_IN_FLIGHT: Final = 1_000_000
 _MOST_GPUS: Final = 100_000
 _MOST_CONTEXT: Final = 100_000_000
-_LONGEST_ID: Final = 200
-_SHOWN: Final = 40
 _MS_PER_S: Final = 1000
 _MANY: Final = 100
 _PERCENT: Final = 100
@@ -172,11 +167,6 @@ class Line:
         return sentence(self.place.found)
 
     @property
-    def traps(self) -> list[tuple[Trap, str]]:
-        """Its traps, each with what to do about it."""
-        return _advised(self.one.traps)
-
-    @property
     def settings(self) -> str:
         """What tells it from the others."""
         return ", ".join(f"{name} {value}" for name, value in self.one.runs[0].settings)
@@ -194,23 +184,21 @@ def _share(value: Decimal | Unknown, times: int, decimals: int) -> str:
     return words.DASH if isinstance(value, Unknown) else words.number(value * times, decimals)
 
 
-def _advised(traps: Iterable[Trap]) -> list[tuple[Trap, str]]:
-    return [(trap, ADVICE[trap.code]) for trap in traps]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What the result files say, and what the page shows of it."""
 
     bench: Bench
-    places: tuple[Placed, ...]
     has_cache: bool
 
     @property
     def lines(self) -> list[Line]:
         """The first configurations."""
-        pairs = zip(self.bench.configurations[:MOST_SHOWN], self.places[:MOST_SHOWN], strict=True)
-        return [_line(at, one, place=place) for at, (one, place) in enumerate(pairs, start=1)]
+        return [
+            _line(at, one, place=place)
+            for at, (one, place) in enumerate(self.bench.pairs[:MOST_SHOWN], start=1)
+            if place is not None
+        ]
 
     @property
     def more(self) -> int:
@@ -218,28 +206,24 @@ class Found:
         return max(0, len(self.bench.configurations) - MOST_SHOWN)
 
     @property
-    def traps(self) -> list[tuple[Trap, str]]:
-        """The traps of all configurations together, each with what to do about it."""
-        return _advised(self.bench.traps)
-
-    @property
     def may_be_narrower(self) -> bool:
         """Whether the bound of a batch is known, and leaves out what the cache reads."""
-        known = [place.found for place in self.places if not isinstance(place.found, Unknown)]
-        bounds = [each.batch_bound for each in known]
+        found = [place.found for place in self.bench.placed if place is not None]
+        bounds = [each.batch_bound for each in found if not isinstance(each, Unknown)]
         return not self.has_cache and any(isinstance(bound, DecodeBound) for bound in bounds)
 
 
 def _line(at: int, one: Configuration, *, place: Placed) -> Line:
     found = place.found
-    if isinstance(found, Unknown) or place.llm not in load_llms():
+    if isinstance(found, Unknown):
         return Line(at=at, one=one, place=place, measured_href="", llm_href="")
-    query = MeasuredQuery(llm=place.llm, measured=(found.measurement,))
+    # The page of all measurements knows the packaged models alone; an operator's have their own pages too.
+    query = MeasuredQuery(llm=place.llm, measured=(found.measurement,)) if place.llm in load_llms() else None
     return Line(
         at=at,
         one=one,
         place=place,
-        measured_href=query.link("/measured"),
+        measured_href=query.link("/measured") if query else "",
         llm_href=f"{cost_link(f'/llms/{place.llm}', _served_as(found.measurement))}#measured",
     )
 
@@ -261,17 +245,11 @@ def find(typed: Typed, llms: Llms) -> Found | None:
     if not typed.text("results").strip():
         return None
     sent = typed.whole("sent", low=1, high=_MOST_IN_FLIGHT)
-    llm, on, flags = _llm(typed, llms), _on(typed), flags_of(typed)
+    llm, on, flags = llm_id(typed, llms), _on(typed), flags_of(typed)
     each = configurations(_runs(typed))
-    evidence = evidence_of(each, sent=sent, log=typed.text("log"), flags=flags)
-    places = tuple(placed_by_name(one, on, llm=llm, llms=llms) for one in each)
-    bench = Bench(
-        configurations=tuple(each),
-        placed=places,
-        traps=tuple(traps_of_all(each, evidence)),
-        unchecked=tuple(unchecked(evidence)),
-    )
-    return Found(bench=bench, places=places, has_cache=bool(on.kv and on.context))
+    places = [placed_by_name(one, on, llm=llm, llms=llms) for one in each]
+    bench = bench_of(each, places, sent=sent, log=typed.text("log"), flags=flags)
+    return Found(bench=bench, has_cache=bool(on.kv and on.context))
 
 
 def _runs(typed: Typed) -> list[Run]:
@@ -286,14 +264,6 @@ def _runs(typed: Typed) -> list[Run]:
 
 def _results(typed: Typed) -> bytes:
     return typed.text("results").encode(errors="replace")
-
-
-def _llm(typed: Typed, llms: Llms) -> str:
-    """Return the id of the model that was typed, empty for none; an unknown one names those near it."""
-    text = typed.text("llm").strip()
-    if len(text) > _LONGEST_ID:
-        raise QueryError("llm", text[:_SHOWN], f"give an id of at most {_LONGEST_ID} characters")
-    return one_of("llm", text, names=fold(llms)) if text else ""
 
 
 def _on(typed: Typed) -> On:
@@ -364,12 +334,7 @@ def _shares(place: Placed | None) -> tuple[object, ...]:
 
 def command(typed: Typed) -> str:
     """Return the line that does the same in a terminal."""
-    initial = {field.name: field.initial for field in FIELDS}
-    options = [
-        f"--{name} {shlex.quote(' '.join(typed.text(name).split()))}"
-        for name in ("llm", "card", "weights", "gpus", "context", "kv", "sent")
-        if typed.text(name) != initial[name]
-    ]
+    options = options_of(FIELDS, typed, names=("llm", "card", "weights", "gpus", "context", "kv", "sent"))
     flags = flag_options(typed)
     log = ["--log server.log"] if typed.text("log") else []
     return " ".join(["inferprice bench read results.json", *options, *flags, *log])

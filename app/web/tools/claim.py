@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +9,7 @@ from app.domain.query import QueryError
 from app.domain.serving.arithmetic import follows_arithmetic, signed, speedup_arithmetic
 from app.domain.serving.documents import follows_document, speedup_document
 from app.domain.serving.speedup import UNITS, follows, implied, short
-from app.web.tools.fields import Field
+from app.web.tools.fields import Field, options_of
 from app.web.tools.tool import Example, Tool
 
 if TYPE_CHECKING:
@@ -199,12 +198,10 @@ def command(typed: Typed) -> str:
 
 def _line(begin: str, typed: Typed, *, names: Sequence[str]) -> str:
     """Return a line with the options of what was typed, nothing where none of it was."""
-    initial = {field.name: field.initial for field in FIELDS}
-    filled = {name: " ".join(typed.text(name).split()) for name in names}
-    if all(filled[name] == initial[name] for name in names):
-        return ""
-    told = [name for name in names if filled[name] != initial[name] or name == "as"]
-    return " ".join([begin, *(f"--{name.replace('_', '-')} {shlex.quote(filled[name])}" for name in told)])
+    options = options_of(FIELDS, typed, names=names)
+    if options and "as" in names and typed.text("as") == TOOL.by_name["as"].initial:
+        options.append(f"--as {typed.text('as')}")  # the command has no default for it
+    return " ".join([begin, *options]) if options else ""
 
 
 TOOL: Final = Tool(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.query import QueryError, read_whole
-from app.domain.typed import read_number
+from app.domain.typed import read_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from decimal import Decimal
 
 ON: Final = "on"
 """What a switch that is on sends."""
 
-_DECIMALS: Final = 12
 _SHOWN: Final = 40
 
 
@@ -25,7 +25,7 @@ class Field:
 
     With `choices`, pairs of value and label, the first is the default; `rows` makes it a text of several
     lines; `is_switch` a box to tick; `is_number` brings up a keyboard of digits. `suggested` are texts that
-    the browser offers, of which none has to be taken.
+    the browser offers, of which none has to be taken. `option` is the command's, where its name is another.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Field:
     is_switch: bool = False
     is_number: bool = False
     suggested: tuple[str, ...] = ()
+    option: str = ""
 
     @property
     def initial(self) -> str:
@@ -72,7 +73,7 @@ class Typed:
         if not text:
             return None
         try:
-            return read_number(text.removeprefix("+"), decimals=_DECIMALS)
+            return read_figure(text)
         except ValueError as error:
             raise QueryError(name, text[:_SHOWN], str(error)) from error
 
@@ -106,6 +107,19 @@ def read_typed(fields: Sequence[Field], pairs: Sequence[tuple[str, str]]) -> Typ
             raise QueryError(name, value[:_SHOWN], f"use one of {', '.join(choices)}")
         texts[name] = text
     return Typed(texts={field.name: texts.get(field.name) or field.initial for field in fields})
+
+
+def options_of(fields: Sequence[Field], typed: Typed, *, names: Iterable[str]) -> list[str]:
+    """Return what was typed into fields, where it differs from the default, as options of a command.
+
+    Each is quoted for a shell: a link may type anything, and whoever opens it copies the line.
+    """
+    by_name = {field.name: field for field in fields}
+    return [
+        f"--{(by_name[name].option or name).replace('_', '-')} {shlex.quote(text)}"
+        for name in names
+        if (text := " ".join(typed.text(name).split())) != by_name[name].initial
+    ]
 
 
 def pairs_of(fields: Sequence[Field], texts: Mapping[str, str]) -> list[tuple[str, str]]:

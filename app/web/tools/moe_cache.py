@@ -160,7 +160,7 @@ def figure(found: Found) -> Figure:
 
 def document(found: Found) -> dict[str, Any]:
     """Return what was found as JSON, as the command line does."""
-    return {**plan_document(found.plan), "mix": found.mixed.mix, "notes": list(found.mixed.notes)}
+    return plan_document(found.plan, found.mixed)
 
 
 def rows(found: Found) -> Iterator[Sequence[object]]:
@@ -169,7 +169,7 @@ def rows(found: Found) -> Iterator[Sequence[object]]:
         yield (
             f"group {number}",
             len(group.layers),
-            ", ".join(f"{bank.kind} {bank.dtype}" for bank in group.banks),
+            group.types_told,
             group.experts,
             group.expert_bytes,
             group.slots,

@@ -46,11 +46,13 @@ def _cache_line(group: GroupCurve, name: str, *, style: Styled, last: int) -> Fi
         "x": [point.budget_mib for point in points],
         "y": [float(point.slots_percent) for point in points],
         "text": [
-            f"{point.slots:,} slots, steps of up to {point.largest_batch_tokens} tokens" for point in points
+            f"{point.slots_told} % held<br>{point.slots:,} slots, "
+            f"steps of up to {point.largest_batch_tokens} tokens"
+            for point in points
         ],
         "line": {"color": colour, "dash": dash, "width": 2},
         "marker": {"color": colour, "symbol": symbol, "size": 7, "maxdisplayed": FEW_MARKS},
-        "hovertemplate": f"%{{x:,}} MiB: %{{y:.1f}} % held<br>%{{text}}<extra>{name}</extra>",
+        "hovertemplate": f"%{{x:,}} MiB: %{{text}}<extra>{name}</extra>",
     }
 
 

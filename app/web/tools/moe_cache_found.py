@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from app.domain.findings import Level
-from app.domain.serving.expert_cache import MIB, MOST_MIB, plan_cache, pools, told_percent
+from app.domain.serving.expert_cache import MOST_MIB, plan_cache, pools, told_percent
 from app.domain.serving.expert_cache_arithmetic import gib, group_arithmetic, mib, plan_arithmetic
 from app.domain.serving.expert_cache_cautions import cautions
 from app.domain.serving.expert_cache_measured import CONDITIONS, MEASURED
-from app.domain.serving.expert_curve import MOST_GROUPS, budget_curve
+from app.domain.serving.expert_curve import MOST_GROUPS
 from app.web.tools.moe_cache_shape import spelled_layers
 
 if TYPE_CHECKING:
     from app.domain.findings import Finding
     from app.domain.serving.expert_cache import Group, Plan
     from app.domain.serving.expert_cache_measured import Measured
-    from app.domain.serving.expert_curve import BudgetCurve
     from app.domain.serving.expert_mix import MixedExperts
 
 MOST_SHOWN: Final = 50
@@ -115,15 +114,10 @@ class Found:
         return MEASURED
 
     @property
-    def groups(self) -> list[tuple[int, Group, str, str]]:
-        """The first groups by number, with their layers and types in words."""
+    def groups(self) -> list[tuple[int, Group, str]]:
+        """The first groups by number, with their layers in words."""
         return [
-            (
-                number,
-                group,
-                _layers(group.layers),
-                ", ".join(f"{bank.kind} {bank.dtype}" for bank in group.banks),
-            )
+            (number, group, _layers(group.layers))
             for number, group in enumerate(self.plan.groups[:MOST_SHOWN], start=1)
         ]
 
@@ -160,18 +154,14 @@ class Found:
         return len(cautions(self.plan)) - len(self.said)
 
     @property
-    def curve(self) -> BudgetCurve | None:
-        """How the share of each group grows with the budget; None for more groups than are drawn."""
-        if len(self.plan.groups) > MOST_GROUPS:
-            return None
-        return budget_curve(self.plan.experts, self.plan.n_cpu_moe)
+    def is_drawn(self) -> bool:
+        """Whether there are no more groups than a chart draws."""
+        return len(self.plan.groups) <= MOST_GROUPS
 
     @property
     def marks(self) -> list[Mark]:
         """The budgets at which something changes for the model, and the planned one, in their order."""
-        alls = [
-            -(-pool.bytes_for(pool.experts) // MIB) for pool in pools(self.plan.experts, self.plan.n_cpu_moe)
-        ]
+        alls = [pool.mib_for(pool.experts) for pool in pools(self.plan.experts, self.plan.n_cpu_moe)]
         whole = max(group.whole_token_mib for group in self.plan.groups)
         marks = [
             self._mark("the server starts", self.plan.starts_from_mib),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from app.domain.llms.configs.document import parse_document
@@ -12,6 +11,7 @@ from app.domain.query import QueryError
 from app.domain.serving.expert_mix import MOST, MOST_LAYERS, ExpertShape
 from app.domain.serving.expert_shape import further_notes, shape_of_config, shape_of_profile
 from app.domain.serving.reading import InputError, shown
+from app.web.tools.llm_id import llm_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,8 +45,6 @@ _GATES: Final[Mapping[str, Gate]] = {"split": "split", "fused": "fused", "none":
 _NAME: Final = re.compile(r"[\w .-]{1,60}", re.ASCII)
 _RUN: Final = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
 _LONGEST_LAYERS: Final = 30_000
-_MOST_NEAR: Final = 3
-_LOOKED_AT: Final = 100
 
 
 def shape_of(typed: Typed, llms: Llms) -> ExpertShape | None:
@@ -59,18 +57,18 @@ def shape_of(typed: Typed, llms: Llms) -> ExpertShape | None:
         other = "a config" if config else "a model"
         raise QueryError(figures[0], shown(typed.text(figures[0])), f"give figures or {other}, not both")
     if llm:
-        return _shape_of_llm(llm, llms)
+        return _shape_of_llm(typed, llms)
     if config:
         return shape_of_pasted(config)
     return _shape_of_figures(typed) if figures else None
 
 
-def _shape_of_llm(llm: str, llms: Llms) -> ExpertShape:
-    if llm not in llms:
-        near = get_close_matches(llm[:_LOOKED_AT], llms, n=_MOST_NEAR)
-        holding = [each for each in llms if llm.casefold() in each.casefold()]
-        said = " or ".join((holding or near)[:_MOST_NEAR]) or "an id of /llms, as Qwen/Qwen3-30B-A3B"
-        raise QueryError("llm", shown(llm), f"use {said}; of any other model paste its config.json")
+def _shape_of_llm(typed: Typed, llms: Llms) -> ExpertShape:
+    try:
+        llm = llm_id(typed, llms)
+    except QueryError as error:
+        expected = f"{error.expected} Of any other model paste its config.json"
+        raise QueryError("llm", shown(error.value), expected) from error
     try:
         return shape_of_profile(llms[llm].profile)
     except InputError as error:

@@ -15,7 +15,7 @@ from app.domain.serving.prefix_cache import (
     routing_costs,
     told,
 )
-from app.web.tools.fields import Field
+from app.web.tools.fields import Field, options_of
 from app.web.tools.tool import Example, Tool
 
 if TYPE_CHECKING:
@@ -45,12 +45,14 @@ FIELDS: Final = (
         name="context_tokens",
         label="Context, tokens",
         about="Tokens of the context that is asked about again.",
+        option="context",
         is_number=True,
     ),
     Field(
         name="prefill_tokens_per_s",
         label="Prefill rate, tokens/s",
         about="Prompt tokens a second of one instance.",
+        option="prefill",
         is_number=True,
     ),
     Field(
@@ -141,17 +143,9 @@ def rows(found: Found) -> Iterator[Sequence[object]]:
         yield cost.routing, cost.cold_share, cost.mean_s, cost.waited_s, token.cold_s, token.warm_s
 
 
-_OPTIONS: Final = {"context_tokens": "context", "prefill_tokens_per_s": "prefill"}
-
-
 def command(typed: Typed) -> str:
     """Return the line that does the same in a terminal."""
-    options = [
-        f"--{_OPTIONS.get(field.name, field.name).replace('_', '-')} {typed.text(field.name)}"
-        for field in FIELDS
-        if typed.text(field.name) != field.initial
-    ]
-    return " ".join(["inferprice check prefix-cache", *options])
+    return " ".join(["inferprice check prefix-cache", *options_of(FIELDS, typed, names=TOOL.by_name)])
 
 
 TOOL: Final = Tool(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -11,8 +10,8 @@ from app.domain.serving.arithmetic import comparison_arithmetic, signed
 from app.domain.serving.documents import comparison_document
 from app.domain.serving.speedup import precise
 from app.domain.serving.timings import after_warm_up, compared, read_timings
-from app.domain.serving.traps import ADVICE, Evidence, lines_that_matter
-from app.web.tools.fields import Field
+from app.domain.serving.traps import Evidence, lines_that_matter
+from app.web.tools.fields import Field, options_of
 from app.web.tools.flags import flag_options, flags_of
 from app.web.tools.tool import Example, Tool
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from app.domain.serving.timings import Comparison, Summary, Unit
-    from app.domain.serving.traps import Trap
     from app.web.tools.fields import Typed
     from app.web.tools.tool import Llms
 
@@ -120,11 +118,6 @@ class Found:
         return signed(self.comparison.speedup_percent)
 
     @property
-    def traps(self) -> list[tuple[Trap, str]]:
-        """Each trap that was sprung with what to do about it."""
-        return [(trap, ADVICE[trap.code]) for trap in self.comparison.traps]
-
-    @property
     def repetitions(self) -> list[tuple[int, str, str]]:
         """The first repetitions of both sets beside each other, nothing where one has fewer."""
         before, after = (list(map(_value, each.values[:MOST_SHOWN])) for each in self._summaries)
@@ -212,9 +205,6 @@ def _values(typed: Typed, name: str, *, unit: Unit) -> list[Decimal]:
     return read_timings(typed.text(name).encode(errors="replace"), name, unit=unit)
 
 
-_SHOWN: Final = 40
-
-
 def kept(typed: Typed) -> Mapping[str, str]:
     """Return the numbers of both sets, and of a log no more than the check reads."""
     unit = _UNITS[typed.text("unit")]
@@ -255,18 +245,13 @@ def rows(found: Found) -> Iterator[Sequence[object]]:
     yield "both", "speedup", comparison.speedup_percent, "%", ""
     yield "both", "overlap", comparison.overlap_percent, "%", ""
     yield "both", "outcome", comparison.outcome, "", comparison.sentence
-    for trap, advice in found.traps:
-        yield "trap", trap.code, "", "", f"{trap.sentence} {advice}"
+    for trap in comparison.traps:
+        yield "trap", trap.code, "", "", f"{trap.sentence} {trap.advice}"
 
 
 def command(typed: Typed) -> str:
     """Return the line that does the same in a terminal."""
-    initial = {field.name: field.initial for field in FIELDS}
-    options = [
-        f"--{name.replace('_', '-')} {shlex.quote(' '.join(typed.text(name).split()))}"
-        for name in ("unit", "warm_up", "sent", "foreign_requests")
-        if typed.text(name) != initial[name]
-    ]
+    options = options_of(FIELDS, typed, names=("unit", "warm_up", "sent", "foreign_requests"))
     log = ["--log server.log"] if typed.text("log") else []
     flags = flag_options(typed)
     begin = "inferprice check claim timings --before before.txt --after after.txt"

@@ -1,6 +1,9 @@
 """The tool on benchmark results: the command's findings as a page, links without a prompt, bounds by hand."""
 
+import csv
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -8,8 +11,11 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
+from app.domain.llms.facts import LLM_COLUMNS, LLMS_FILE, llm_cells, load_llms
 from app.domain.serving.benches import READERS
 from app.domain.serving.traps import ADVICE
+from app.settings import Settings
+from app.web.main import create_app
 from app.web.tools.bench import MOST_CONFIGURATIONS, MOST_SHOWN
 from tests.domain.serving import results
 from tests.web.reading import read_csv
@@ -230,3 +236,18 @@ def test_models_are_suggested(tools: TestClient) -> None:
     tree = LexborHTMLParser(tools.get(PATH).text)
     assert tree.css_first("#llm").attributes["list"] == "llm-suggested"
     assert tree.css_first('#llm-suggested option[value="Qwen/Qwen3-8B"]') is not None
+
+
+def test_a_model_of_the_operators_own_leads_to_its_own_page_alone(tmp_path: Path) -> None:
+    made = replace(load_llms()["Qwen/Qwen3-8B"], id="acme/House-8B", name="House-8B")
+    with (tmp_path / LLMS_FILE).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, LLM_COLUMNS)
+        writer.writeheader()
+        writer.writerow(llm_cells(made))
+    own = Settings(DATABASE_URL="sqlite://", home=tmp_path)
+    with TestClient(create_app(own), follow_redirects=False) as client:
+        page = ask(client, results=FOUR.replace("Qwen/Qwen3-8B", made.id), **PLACED)
+        (link,) = page.css("#found section p.summary a")
+        assert (link.attributes["href"] or "").startswith(
+            "/llms/acme/House-8B?format=bf16&batch=8&measured=820"
+        )

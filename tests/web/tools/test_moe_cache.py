@@ -249,7 +249,8 @@ def test_a_key_of_a_config_is_named_and_a_name_nearly_known_is_helped(tools: Tes
     wrong = tools.post(PATH, data={"config": json.dumps({**CONFIG, "hidden_size": None})})
     assert "Or its config.json: hidden_size:" in wrong.text
     near = tools.post(PATH, data={"llm": "qwen3-30b-a3b"})
-    assert f"use {MODEL} or" in near.text
+    assert f"did you mean {MODEL} or" in near.text
+    assert "paste its config.json" in near.text
 
 
 def test_only_plans_options_are_no_plan(tools: TestClient) -> None:
@@ -314,7 +315,11 @@ def test_the_figure_has_a_stepped_line_a_group_and_the_marks(tools: TestClient) 
         # Of 3,072 experts none below 50 MiB, then 8; 192 at one token's whole budget; all from 16,746.
         assert (at[49], at[50], at[16_746]) == (0, pytest.approx(100 * 8 / 3_072), 100)
         assert at[1_051] < at[1_052] == pytest.approx(100 * 192 / 3_072)
-        assert line["text"][line["x"].index(50)] == "8 slots, steps of up to 1 tokens"
+        texts = dict(zip(line["x"], line["text"], strict=True))
+        assert texts[50] == "0.3 % held<br>8 slots, steps of up to 1 tokens"
+        # One expert less than all of 3,072 is no 100.0 %.
+        assert texts[16_745].startswith("99.9 % held<br>3,071 slots")
+        assert texts[16_746].startswith("100.0 % held<br>3,072 slots")
     assert (one["line"]["color"], two["line"]["color"]) == COLOURS[:2]
     assert one["line"]["dash"] != two["line"]["dash"], "two lines in one place are both seen"
     assert {mark["line"]["color"] for mark in marks} == {INK}
