@@ -77,7 +77,7 @@ FIELDS: Final = (
     Field(
         name="stated",
         label="Stated figure",
-        about="What is said to follow from the two, as 46.8.",
+        about="What is said to follow from the two, as 58.6.",
         is_number=True,
     ),
     Field(
