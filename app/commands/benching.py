@@ -62,7 +62,8 @@ def read(
     """Read results of vLLM's and SGLang's serving benchmarks, llama-bench and GuideLLM, and check them.
 
     Files with the same settings repeat one configuration. With --card and --weights each stands beside the
-    bounds of the model that its file names, or of --llm. Exit code 3: a trap forbids a finding.
+    bounds of the model that its file names, or of --llm: those of decoding, or that of prefill where only
+    prompts were read. Exit code 3: a trap forbids a finding.
     """
     from app.domain.serving.benches import read_runs  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.benchmarked import configurations  # noqa: PLC0415 - same

@@ -49,8 +49,9 @@ class Run:
     `tokens_per_s` holds each repetition, of all streams: tokens generated in decode, read in prefill.
     `settings` is what the file says of how it was run; runs that share them repeat one configuration. `sent`
     is how many requests were in flight at most, and `context` how many tokens a stream had before the first
-    generated one, None where the file does not tell. `ttft_ms` and `itl_ms` are medians. `per_pass` is how
-    many tokens a pass gave a stream on average where drafts were verified, None where the file tells of none.
+    one that was timed, None where the file does not tell. `prompt_tokens` is how many were read after those,
+    0 in decode. `ttft_ms` and `itl_ms` are medians. `per_pass` is how many tokens a pass gave a stream on
+    average where drafts were verified, None where the file tells of none.
     """
 
     place: str
@@ -61,6 +62,7 @@ class Run:
     tokens_per_s: tuple[Decimal, ...]
     sent: int | None = None
     context: int | None = None
+    prompt_tokens: int = 0
     completed: int | None = None
     failed: int | None = None
     ttft_ms: Decimal | None = None
@@ -269,6 +271,7 @@ def _read_llama(document: Mapping[str, Any], place: str) -> Iterator[Run]:
         tokens_per_s=rates,
         sent=1,
         context=_count(document.get("n_depth"), f"{place}: n_depth"),
+        prompt_tokens=_count(document["n_prompt"], f"{place}: n_prompt") or 0,
         remarks=tuple(remarks),
     )
 

@@ -39,7 +39,7 @@ class Configuration:
 
     @property
     def context(self) -> int | None:
-        """How many tokens a stream had before the first generated one, None where the files do not tell."""
+        """How many tokens a stream had before the first that was timed, None where the files do not tell."""
         return self.runs[0].context
 
     @property

@@ -1,4 +1,4 @@
-"""Benchmarked decode speeds beside the bounds of their model on a card."""
+"""Benchmarked speeds beside the bounds of their model on a card: of decoding, and of reading prompts."""
 
 from __future__ import annotations
 
@@ -8,35 +8,37 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from app.domain.accelerators import load_catalogue
-from app.domain.llms.beside_bounds import OneStream, beside_bounds
+from app.domain.llms.beside_bounds import Beside, OneStream, beside_bounds
 from app.domain.llms.bounds import DecodeBound
 from app.domain.llms.formats import FORMATS, Rate, rate_of
 from app.domain.llms.own_measured import MAX_DECIMALS, canonical_measured, parse_measured
 from app.domain.llms.unknown import Unknown
 from app.domain.names import fold
 from app.domain.serving.benchmarked import evidence_of, traps_of_all
-from app.domain.serving.speedup import short
+from app.domain.serving.figures import percent, quotient, share_sum, speed
+from app.domain.serving.prefilled import (
+    TOGETHER,
+    BesidePrefill,
+    beside_prefill,
+    prefill_sentence,
+    prefill_sums,
+)
 from app.domain.serving.traps import unchecked
 from app.domain.typed import plain_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from app.domain.llms.beside_bounds import Beside
     from app.domain.llms.facts import Llm
     from app.domain.llms.profile import LlmProfile
     from app.domain.serving.benchmarked import Configuration
     from app.domain.serving.traps import Trap
 
-NOT_DECODE: Final = Unknown(why="prompt tokens were timed, not generated ones alone")
 _ANY_DAY: Final = date.min
 _LEAST_RATE: Final = Decimal("0.001")
 _MOST_RATE: Final = Decimal(10) ** 9
-_PERCENT: Final = 100
 _MS_PER_S: Final = 1000
-_LEAST_SHARE: Final = Decimal("0.001")
 _TERA: Final = 10**12
-_MANY: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +67,12 @@ def measured_text(configuration: Configuration, on: On) -> str:
 
 def beside(
     configuration: Configuration, on: On, *, profile: LlmProfile, llm: str, day: date = _ANY_DAY
-) -> Beside | Unknown:
-    """Return the median of a configuration beside its bounds, unknown when it is no decode speed.
+) -> Beside | BesidePrefill | Unknown:
+    """Return the median of a configuration beside its bounds, unknown when both phases were timed as one.
 
     The batch is the requests in flight. Where no context is given the cache counts for nothing, which makes
-    the bound wider. Where drafts were verified only the bound of any batch holds.
+    the bound wider. Where drafts were verified only the bound of any batch holds. Prompts that were read have
+    a bound of their own; see `prefilled`.
 
     Raises:
         QueryError: the card, a format or a number is not right.
@@ -78,9 +81,16 @@ def beside(
         return Unknown(why=f"the median is none of {_LEAST_RATE} to {_MOST_RATE:,} tokens/s")
     variants = fold(card.id for card in load_catalogue().accelerators)
     measurement = parse_measured(measured_text(configuration, on), variants, llm=llm or "own", day=day)
-    if configuration.runs[0].phase != "decode":
-        return NOT_DECODE
-    found = beside_bounds(measurement, load_catalogue().by_id[measurement.accelerator], profile=profile)
+    card, run = load_catalogue().by_id[measurement.accelerator], configuration.runs[0]
+    match run.phase:
+        case "prefill and decode":
+            return TOGETHER
+        case "prefill":
+            prompt, depth = run.prompt_tokens, run.context or 0
+            return beside_prefill(
+                measurement, card, profile=profile, prompt_tokens=prompt, depth_tokens=depth
+            )
+    found = beside_bounds(measurement, card, profile=profile)
     if configuration.per_pass is None:
         return found
     drafted = Unknown(
@@ -89,17 +99,19 @@ def beside(
     return replace(found, one_stream=drafted, batch_bound=drafted)
 
 
-def sentence(found: Beside | Unknown) -> str:
+def sentence(found: Beside | BesidePrefill | Unknown) -> str:
     """Return in words how near to its bounds a speed lies."""
     if isinstance(found, Unknown):
         return f"No bound: {found.why}."
+    if isinstance(found, BesidePrefill):
+        return prefill_sentence(found)
     over = f" It lies above a bound, so {_cause(found)}." if found.is_above_a_bound else ""
     parts = [
         (found.share_of_batch_bound, "of the bound of its batch"),
         (found.share_of_any_batch, "of that of any batch"),
         (found.times_one_stream, "of the ceiling of one stream"),
     ]
-    known = [f"{_percent(share)} {what}" for share, what in parts if not isinstance(share, Unknown)]
+    known = [f"{percent(share)} {what}" for share, what in parts if not isinstance(share, Unknown)]
     why = [f"{what}: {share.why}" for share, what in parts if isinstance(share, Unknown)]
     lacking = f" Not known, {'; '.join(why)}." if why else ""
     return f"Beside {found.card.name}: {', '.join(known) or 'nothing known'}.{lacking}{over}"
@@ -113,10 +125,6 @@ def _cause(found: Beside) -> str:
     return "something it says of itself cannot be so, or drafts were verified of which the file tells nothing"
 
 
-def _percent(share: Decimal) -> str:
-    return f"{share * _PERCENT:,.1f} %" if share >= _LEAST_SHARE else f"{short(share * _PERCENT)} %"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
     """A configuration beside its bounds: of which model, and the sums behind each bound that is known.
@@ -125,20 +133,26 @@ class Placed:
     the arithmetic with its numbers put in.
     """
 
-    found: Beside | Unknown
+    found: Beside | BesidePrefill | Unknown
     llm: str = ""
     sums: tuple[tuple[str, str], ...] = ()
 
     @property
     def measured(self) -> str:
-        """The `measured` part of a link that shows it, empty where it has no bound."""
-        return "" if isinstance(self.found, Unknown) else canonical_measured(self.found.measurement)
+        """The `measured` part of a link that shows it, empty where it is no decode speed with a bound."""
+        return canonical_measured(self.found.measurement) if isinstance(self.found, Beside) else ""
 
 
 def placed(configuration: Configuration, on: On, *, profile: LlmProfile, llm: str) -> Placed:
     """Return a configuration beside its bounds with the sums; see `beside` for the errors."""
     found = beside(configuration, on, profile=profile, llm=llm)
-    sums = () if isinstance(found, Unknown) else tuple(_sums(found, profile))
+    match found:
+        case Beside():
+            sums = tuple(_sums(found, profile))
+        case BesidePrefill():
+            sums = tuple(prefill_sums(found))
+        case _:
+            sums = ()
     return Placed(found=found, llm=llm, sums=sums)
 
 
@@ -182,13 +196,16 @@ def _sums(found: Beside, profile: LlmProfile) -> Iterator[tuple[str, str]]:
         ops = f"(2 x {profile.params_active:,} parameters a token)"
         sum_ = f"{rate.dense_tflops:,f} dense {rate.precision} TFLOPS / {ops}{times}"
         total = ceiling * gpus
-        yield "Bound of any batch", f"{sum_} = {_rate(total)} tokens/s; {_share(found, total)}"
+        share = share_sum(found.measurement.value, total)
+        yield "Bound of any batch", f"{sum_} = {speed(total)} tokens/s; {share}"
     if isinstance(found.one_stream, OneStream):
         one = found.one_stream
         total = one.tokens_per_s_per_gpu * gpus
         sum_ = f"{card.bandwidth_tb_s:f} TB/s / {one.bytes_per_token:,.0f} B a token{times}"
-        quotient = f"{_quotient(found, total)} = {found.measurement.value / total:,.2f} times"
-        yield "Ceiling of one stream, not of many", f"{sum_} = {_rate(total)} tokens/s; {quotient}"
+        times_it = (
+            f"{quotient(found.measurement.value, total)} = {found.measurement.value / total:,.2f} times"
+        )
+        yield "Ceiling of one stream, not of many", f"{sum_} = {speed(total)} tokens/s; {times_it}"
 
 
 def _batch_sum(found: Beside, bound: DecodeBound, *, rate: Rate) -> str:
@@ -200,21 +217,9 @@ def _batch_sum(found: Beside, bound: DecodeBound, *, rate: Rate) -> str:
     binds = "reading" if bound.bound_by == "memory" else "computing"
     pass_ = f"{binds} takes longer: {step.batch:,} tokens / {_ms(bound.step_s)} ms"
     return (
-        f"{memory}; {ops} = {_ms(bound.compute_s)} ms to compute; {pass_} = {_rate(bound.tokens_per_s)} "
-        f"tokens/s; {_share(found, bound.tokens_per_s)}"
+        f"{memory}; {ops} = {_ms(bound.compute_s)} ms to compute; {pass_} = {speed(bound.tokens_per_s)} "
+        f"tokens/s; {share_sum(found.measurement.value, bound.tokens_per_s)}"
     )
-
-
-def _share(found: Beside, bound: Decimal) -> str:
-    return f"{_quotient(found, bound)} = {_percent(found.measurement.value / bound)}"
-
-
-def _quotient(found: Beside, bound: Decimal) -> str:
-    return f"{_rate(found.measurement.value)} / {_rate(bound)}"
-
-
-def _rate(value: Decimal) -> str:
-    return f"{value:,.1f}" if value >= _MANY else f"{value:,.3f}"
 
 
 def _ms(seconds: Decimal) -> str:

@@ -15,12 +15,14 @@ from app.domain.serving.expert_cache import SOURCE, VERSION
 from app.domain.serving.expert_cache_arithmetic import group_arithmetic, plan_arithmetic
 from app.domain.serving.expert_cache_cautions import cautions
 from app.domain.serving.expert_cache_measured import CONDITIONS, MEASURED
+from app.domain.serving.prefilled import BesidePrefill
 from app.domain.serving.sampler_rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from decimal import Decimal
 
+    from app.domain.llms.beside_bounds import Beside
     from app.domain.serving.batch import Verdict as SamplerVerdict
     from app.domain.serving.benchmarked import Configuration
     from app.domain.serving.beside import Bench, Placed
@@ -284,32 +286,59 @@ def configuration_document(one: Configuration) -> dict[str, Any]:
 
 
 def _place(place: Placed | None) -> dict[str, Any]:
-    """Return a place beside the bounds; speeds are of all GPUs, what is not known is None."""
+    """Return a place beside the bounds: of decoding in `beside`, of reading prompts in `beside_prefill`.
+
+    Speeds are of all GPUs; what is not known is None.
+    """
+    nothing = {"beside": None, "beside_prefill": None}
     if place is None:
-        return {"bound": None, "beside": None}
+        return {"bound": None, **nothing}
     found = place.found
+    said = {"bound": sentence(found), **nothing}
     if isinstance(found, Unknown):
-        return {"bound": sentence(found), "beside": None}
+        return said
+    if isinstance(found, BesidePrefill):
+        return {**said, "beside_prefill": _beside_prefill(found, place)}
+    return {**said, "beside": _beside(found, place)}
+
+
+def _beside(found: Beside, place: Placed) -> dict[str, Any]:
     on, batch = found.measurement, found.batch_bound
     return {
-        "bound": sentence(found),
-        "beside": {
-            "llm": place.llm or None,
-            "accelerator": found.card.id,
-            "weights": on.weights,
-            "gpus": on.gpus,
-            "batch": on.batch,
-            "context_tokens": on.context_in,
-            "kv": on.kv or None,
-            "batch_bound_tokens_per_s": batch.tokens_per_s if isinstance(batch, DecodeBound) else None,
-            "bound_by": batch.bound_by if isinstance(batch, DecodeBound) else None,
-            "share_of_batch_bound": _known(found.share_of_batch_bound),
-            "share_of_any_batch": _known(found.share_of_any_batch),
-            "times_one_stream": _known(found.times_one_stream),
-            "is_above_a_bound": found.is_above_a_bound,
-            "arithmetic": [f"{what}: {sum_}" for what, sum_ in place.sums],
-            "measured": place.measured,
-        },
+        "llm": place.llm or None,
+        "accelerator": found.card.id,
+        "weights": on.weights,
+        "gpus": on.gpus,
+        "batch": on.batch,
+        "context_tokens": on.context_in,
+        "kv": on.kv or None,
+        "batch_bound_tokens_per_s": batch.tokens_per_s if isinstance(batch, DecodeBound) else None,
+        "bound_by": batch.bound_by if isinstance(batch, DecodeBound) else None,
+        "share_of_batch_bound": _known(found.share_of_batch_bound),
+        "share_of_any_batch": _known(found.share_of_any_batch),
+        "times_one_stream": _known(found.times_one_stream),
+        "is_above_a_bound": found.is_above_a_bound,
+        "arithmetic": [f"{what}: {sum_}" for what, sum_ in place.sums],
+        "measured": place.measured,
+    }
+
+
+def _beside_prefill(found: BesidePrefill, place: Placed) -> dict[str, Any]:
+    return {
+        "llm": place.llm or None,
+        "accelerator": found.card.id,
+        "weights": found.measurement.weights,
+        "gpus": found.measurement.gpus,
+        "prompt_tokens": found.prompt_tokens,
+        "depth_tokens": found.depth_tokens,
+        "precision": found.rate.precision,
+        "dense_tflops_per_gpu": found.rate.dense_tflops,
+        "params_per_token": found.worked.params,
+        "attention_ops_per_token": found.bound.attention_ops_per_token,
+        "bound_tokens_per_s": found.bound.tokens_per_s,
+        "share_of_bound": found.share_of_bound,
+        "is_above_a_bound": found.is_above_a_bound,
+        "arithmetic": [f"{what}: {sum_}" for what, sum_ in place.sums],
     }
 
 

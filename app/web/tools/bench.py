@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.accelerators import load_catalogue
+from app.domain.llms.beside_bounds import Beside
 from app.domain.llms.bounds import DecodeBound
 from app.domain.llms.cost_query import LARGEST_BATCH, LONGEST_CONTEXT, CostQuery
 from app.domain.llms.facts import load_llms
@@ -19,6 +20,7 @@ from app.domain.serving.benches import read_runs
 from app.domain.serving.benchmarked import configurations, grouped
 from app.domain.serving.beside import On, bench_of, placed_by_name, sentence
 from app.domain.serving.documents import bench_document
+from app.domain.serving.prefilled import BesidePrefill
 from app.domain.serving.reading import InputError
 from app.domain.serving.traps import lines_that_matter
 from app.web import words
@@ -153,13 +155,21 @@ class Line:
     def shares(self) -> tuple[str, ...]:
         """The share of the bound of its batch, of that of any batch, and how many times one stream's."""
         found = self.place.found
-        if isinstance(found, Unknown):
+        if not isinstance(found, Beside):
             return (words.DASH,) * 3
         return (
             _share(found.share_of_batch_bound, _PERCENT, 1),
             _share(found.share_of_any_batch, _PERCENT, 1),
             _share(found.times_one_stream, 1, 2),
         )
+
+    @property
+    def prefill_share(self) -> str:
+        """The share of the bound of prefill, a dash where no prompts were read alone."""
+        found = self.place.found
+        if not isinstance(found, BesidePrefill):
+            return words.DASH
+        return _share(found.share_of_bound, _PERCENT, 1)
 
     @property
     def bound(self) -> str:
@@ -206,16 +216,21 @@ class Found:
         return max(0, len(self.bench.configurations) - MOST_SHOWN)
 
     @property
+    def has_prefill(self) -> bool:
+        """Whether prompts were read alone in a run that is shown."""
+        return any(line.one.runs[0].phase == "prefill" for line in self.lines)
+
+    @property
     def may_be_narrower(self) -> bool:
         """Whether the bound of a batch is known, and leaves out what the cache reads."""
         found = [place.found for place in self.bench.placed if place is not None]
-        bounds = [each.batch_bound for each in found if not isinstance(each, Unknown)]
+        bounds = [each.batch_bound for each in found if isinstance(each, Beside)]
         return not self.has_cache and any(isinstance(bound, DecodeBound) for bound in bounds)
 
 
 def _line(at: int, one: Configuration, *, place: Placed) -> Line:
     found = place.found
-    if isinstance(found, Unknown):
+    if not isinstance(found, Beside):
         return Line(at=at, one=one, place=place, measured_href="", llm_href="")
     # The page of all measurements knows the packaged models alone; an operator's have their own pages too.
     query = MeasuredQuery(llm=place.llm, measured=(found.measurement,)) if place.llm in load_llms() else None
@@ -296,8 +311,8 @@ def document(found: Found) -> dict[str, Any]:
 COLUMNS: Final = (
     *("place", "tool", "model", "phase", "timed_runs", "median_tokens_per_s", "low_quartile_tokens_per_s"),
     *("high_quartile_tokens_per_s", "least_tokens_per_s", "most_tokens_per_s", "spread_percent", "batch"),
-    *("ttft_s", "itl_s", "batch_bound_percent", "any_batch_percent", "one_stream_multiple", "bound"),
-    *("refusals", "remarks"),
+    *("ttft_s", "itl_s", "batch_bound_percent", "any_batch_percent", "one_stream_multiple"),
+    *("prefill_bound_percent", "bound", "refusals", "remarks"),
 )
 
 
@@ -323,13 +338,18 @@ def _seconds(value: Decimal | None) -> Decimal | None:
 
 
 def _shares(place: Placed | None) -> tuple[object, ...]:
-    if place is None or isinstance(place.found, Unknown):
-        return None, None, None, sentence(place.found) if place else ""
+    if place is None:
+        return None, None, None, None, ""
     found = place.found
-    shares = (found.share_of_batch_bound, found.share_of_any_batch)
-    percents = (None if isinstance(share, Unknown) else share * _PERCENT for share in shares)
-    times = found.times_one_stream
-    return *percents, None if isinstance(times, Unknown) else times, sentence(found)
+    shares: tuple[object, ...] = (None, None, None, None)
+    if isinstance(found, BesidePrefill):
+        shares = (None, None, None, found.share_of_bound * _PERCENT)
+    elif isinstance(found, Beside):
+        parts = (found.share_of_batch_bound, found.share_of_any_batch)
+        percents = (None if isinstance(share, Unknown) else share * _PERCENT for share in parts)
+        times = found.times_one_stream
+        shares = (*percents, None if isinstance(times, Unknown) else times, None)
+    return *shares, sentence(found)
 
 
 def command(typed: Typed) -> str:
@@ -362,21 +382,24 @@ def _vllm(*rates: str) -> str:
     )
 
 
-def _llama(*rates: float) -> str:
+def _llama(*rates: float, n_prompt: int = 0, n_gen: int = 0) -> str:
+    """Return a test of llama-bench, with round figures of our own making."""
     return json.dumps(
         [
             {
                 "build_commit": "0104b15",
                 "model_type": "qwen3 8B Q4_K - Medium",
                 "gpu_info": "NVIDIA GeForce RTX 4090",
-                "n_prompt": 0,
-                "n_gen": 128,
+                "n_prompt": n_prompt,
+                "n_gen": n_gen,
                 "avg_ts": sum(rates) / len(rates),
                 "samples_ts": rates,
             }
         ]
     )
 
+
+_LLAMA_ON: Final = {"llm": "Qwen/Qwen3-8B", "card": "rtx-4090", "weights": "gguf-q4-k"}
 
 TOOL: Final = Tool(
     name="bench",
@@ -408,11 +431,13 @@ TOOL: Final = Tool(
         Example(
             label="llama-bench with its warm-up counted in",
             texts={
-                "results": _llama(61.2, 138.4, 138.9, 138.1, 138.6),
-                "llm": "Qwen/Qwen3-8B",
-                "card": "rtx-4090",
-                "weights": "gguf-q4-k",
+                "results": _llama(61.2, 138.4, 138.9, 138.1, 138.6, n_gen=128),
+                **_LLAMA_ON,
             },
+        ),
+        Example(
+            label="llama-bench reading a prompt, beside the bound of prefill",
+            texts={"results": _llama(9801.5, 9812.2, 9797.4, 9806.8, n_prompt=512), **_LLAMA_ON},
         ),
     ),
 )

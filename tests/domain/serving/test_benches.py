@@ -14,7 +14,6 @@ from app.domain.query_error import QueryError
 from app.domain.serving.benches import READERS, Run, read_runs
 from app.domain.serving.benchmarked import configurations, evidence_of, traps_of_all
 from app.domain.serving.beside import (
-    NOT_DECODE,
     On,
     beside,
     measured_text,
@@ -298,10 +297,6 @@ def test_a_speed_without_a_bound_and_one_above_it() -> None:
     assert "0.00765 % of that of any batch" in sentence(beside(slow, on, profile=profile, llm="", day=day))
     with pytest.raises(QueryError, match="accelerator"):
         beside(lone, On(card="h999", weights="fp8"), profile=profile, llm="", day=day)
-    prompts = results.llama_bench(n_prompt=512, n_gen=0, samples=(900.0,))
-    (prefill,) = configurations(read_runs(results.as_bytes(prompts), "l"))
-    assert beside(prefill, on, profile=profile, llm="", day=day) is NOT_DECODE
-    assert sentence(NOT_DECODE) == "No bound: prompt tokens were timed, not generated ones alone."
 
 
 def test_drafts_leave_only_the_bound_of_any_batch() -> None:

@@ -17,6 +17,7 @@ from app.domain.serving.traps import ADVICE
 from app.settings import Settings
 from app.web.main import create_app
 from app.web.tools.bench import MOST_CONFIGURATIONS, MOST_SHOWN
+from app.web.words import DASH
 from tests.domain.serving import results
 from tests.web.reading import read_csv
 
@@ -78,6 +79,43 @@ def test_its_links_show_the_speed_beside_what_others_measured(tools: TestClient)
     assert "leave out what the cache reads" not in page.css_first("#found").text()
 
 
+READ = results.llama_bench(n_prompt=512, n_gen=0, samples=(4990.0, 5000.0, 5010.0, 5000.0))
+BOTH = results.llama_bench(n_prompt=512, samples=(900.0, 901.0, 899.0, 900.0))
+ON_4090 = {"llm": "Qwen/Qwen3-8B", "card": "rtx-4090", "weights": "gguf-q4-k"}
+
+
+def test_a_prompt_that_was_read_beside_the_bound_of_prefill(tools: TestClient) -> None:
+    """660.6 x 10^12 / (2 x 6,753,129,102 + 150,994,944) are 48,369.9 tokens/s, of which 5,000 are 10.3 %."""
+    text = json.dumps([READ, BOTH, results.llama_bench(samples=(138.4, 138.9, 138.1, 138.6))])
+    page = ask(tools, results=text, **ON_4090)
+    assert page.css("#found thead th")[-1].text() == "Prefill% of bound"
+    rows = [[cell.text() for cell in row.css("td")] for row in page.css("#found tbody tr")]
+    assert [row[-1] for row in rows] == ["10.3", DASH, DASH]
+    assert [row[-4:-1] for row in rows[:2]] == [[DASH] * 3] * 2
+    verdicts = [each.text() for each in page.css("p.verdict")]
+    assert verdicts[0] == (
+        "Beside RTX 4090 24 GB: 10.3 % of the bound of prefill, at the dense int8 rate; llama.cpp multiplies "
+        "such weights no faster."
+    )
+    assert verdicts[1].startswith("No bound: prompt and generated tokens were timed together")
+    prompt = page.css_first("#configuration-1").parent
+    assert prompt is not None
+    assert [dt.text() for dt in prompt.css("dl.sums dt")] == [
+        "Parameters for each token of a prompt",
+        "Bound of prefill",
+    ]
+    assert prompt.css("dl.sums dd")[1].text().endswith("= 48,369.9 tokens/s; 5,000.0 / 48,369.9 = 10.3 %")
+    assert prompt.css("p.summary a") == []
+    each = found(tools, results=text, **ON_4090)["configurations"]
+    assert [one["bound"] for one in each] == verdicts
+    assert each[0]["beside_prefill"]["share_of_bound"] == pytest.approx(5000 * 13_657_253_148 / 660.6e12)
+    assert [one["beside_prefill"] for one in each[1:]] == [None, None]
+    lines = read_csv(tools.get(f"{PATH}.csv", params={"results": text, **ON_4090}).text)
+    assert float(lines[0]["prefill_bound_percent"]) == pytest.approx(100 * 5000 * 13_657_253_148 / 660.6e12)
+    assert [one["prefill_bound_percent"] for one in lines[1:]] == ["", ""]
+    assert (lines[0]["batch_bound_percent"], lines[0]["bound"]) == ("", verdicts[0])
+
+
 def test_too_few_runs_with_what_to_do_and_what_to_fill_in(tools: TestClient) -> None:
     page = ask(tools, results=json.dumps(results.vllm(820)))
     assert page.css_first("#configurations").text() == "1 configuration, 1 trap sprung"
@@ -120,6 +158,7 @@ DETAILED = {
     "vllm": results.vllm_detailed(),
     "sglang": results.sglang_detailed(),
     "llama-bench": results.llama_bench_now(),
+    "llama-bench of a prompt": results.llama_bench_now(n_prompt=512, n_gen=0, n_depth=4096),
     "guidellm": results.guidellm_now(40.0, 76.5),
 }
 
