@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from markupsafe import Markup, escape
 
 from app.domain.query import DEFAULT_PER_PAGE, OfferQuery, query_pairs
+from app.domain.shown import shown_column
 from app.web import words as say
 from app.web.menus import (
     UnitOptions,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from app.domain.board import Selection
     from app.domain.rows import Row
+    from app.domain.shown import Units
     from app.web.boards import Served
 
     Pairs = Sequence[tuple[str, str]]
@@ -39,8 +41,9 @@ class Words(NamedTuple):
     """What the board's template shows that differs from query to query. Empty means: not there.
 
     `suffix` is the link's query string with its question mark; it holds only what differs from the default.
-    `own` are the reader's own figures, `picks` and `kept_fields` the hidden fields of the forms, and `beyond`
-    is a page asked for that does not exist. `base` is the address of this site, with a slash at its end.
+    `own` are the reader's own figures, `picks` and `kept_fields` the hidden fields of the forms, `conditions`
+    the fields of conditions on columns that are not shown, and `beyond` is a page asked for that does not
+    exist. `base` is the address of this site, with a slash at its end.
     """
 
     base: str
@@ -56,6 +59,7 @@ class Words(NamedTuple):
     sizes_chosen: str
     weights_gb: str
     kept_fields: Markup
+    conditions: Markup
     total: str
     headings: Markup
     column_options: Markup
@@ -157,6 +161,7 @@ def board_words(served: Served, selection: Selection, *, base: str) -> Words:
         sizes_chosen=str(sum(size is not None for size in sizes) or ""),
         weights_gb=say.exact(query.weights_gb),
         kept_fields=_hidden(pairs, _KEPT_FIELDS),
+        conditions=_conditions(query, selection.units),
         total=f"{selection.total:,}" if selection.total else "",
         headings=headings_html(query, selection.units, rest=_but(pairs, _ORDER)),
         column_options=column_options(query.columns, rest=_but(pairs, _CHOICE)),
@@ -173,7 +178,9 @@ _ORDER: Final = frozenset({"sort", "page"})
 _CHOICE: Final = frozenset({"columns"})
 _KEPT_FIELDS: Final = frozenset({"sort", "per_page", "quote", "own"})
 """What the form of filters keeps without showing it."""
-_WITH_PICKS: Final = frozenset({"precision", "weights_gb", "as_of", "spec", "quote", "own"})
+_WITH_PICKS: Final = frozenset(
+    {"pricing", "service", "precision", "weights_gb", "as_of", "spec", "quote", "own"}
+)
 """What a comparison of the picked cards keeps of the board's query."""
 
 
@@ -194,6 +201,20 @@ def _hidden(pairs: Pairs, names: frozenset[str]) -> Markup:
     return Markup().join(fields) if fields else Markup()
 
 
+def _conditions(query: OfferQuery, units: Units) -> Markup:
+    """Return a field for each condition on a column that is not shown, and so has no field in the table."""
+    fields = [
+        _CONDITION.format(shown_column(each.column, units).label, each.column, each.text)
+        for each in query.where
+        if each.column not in query.columns
+    ]
+    return Markup().join(fields) if fields else Markup()
+
+
+_CONDITION: Final = Markup(
+    '<label>{}<input type="text" name="where.{}" value="{}" maxlength="200" autocomplete="off" '
+    'spellcheck="false"></label>\n'
+)
 _FIELD: Final = Markup('<input type="hidden" name="{}" value="{}">')
 
 

@@ -12,7 +12,7 @@ from app.domain.offers import MICROS_PER_USD
 from app.web import changes_words, words
 from app.web.answers import Answer, etag, not_modified, respond
 from app.web.changes_query import DAYS_PER_PAGE, changes_link, load_days, read_changes_query
-from app.web.choices import Choice
+from app.web.choices import Choice, choices
 from app.web.exports import json_bytes
 from app.web.kept import base_of, csv_of_objects, page_of
 from app.web.state import query_text, read_pairs
@@ -69,8 +69,7 @@ class ChangesPage:
     latest_href: str
     days: tuple[DayView, ...]
     providers: tuple[Choice, ...]
-    families: tuple[Choice, ...]
-    other_gpus: tuple[str, ...]
+    gpus: tuple[Choice, ...]
     day: str
     today: str
     first_day: str
@@ -146,7 +145,6 @@ def changes_page(served: Served, days: Days) -> ChangesPage:
     """Work out what the page shows."""
     query = days.query
     board = served.board
-    here = {row.family for row in board.rows}
     return ChangesPage(
         title=title(query),
         canonical=changes_link("/changes", query),
@@ -161,12 +159,7 @@ def changes_page(served: Served, days: Days) -> ChangesPage:
             Choice(value=each, label=words.provider_name(each), chosen=each in query.provider)
             for each in sorted(set(served.words.providers.values()), key=str.casefold)
         ),
-        families=tuple(
-            Choice(value=each, label=each.upper(), chosen=each in query.gpu)
-            for each in board.catalogue.families()
-            if each in here or each in query.gpu
-        ),
-        other_gpus=tuple(each for each in query.gpu if each not in board.catalogue.families()),
+        gpus=_gpus(served, query),
         day=query.day.isoformat() if query.day else "",
         today=served.words.today.isoformat(),
         first_day=served.first_day.isoformat() if served.first_day else "",
@@ -174,6 +167,15 @@ def changes_page(served: Served, days: Days) -> ChangesPage:
             (kind.value, changes_words.KIND[kind], changes_words.MEANING[kind]) for kind in ChangeKind
         ),
     )
+
+
+def _gpus(served: Served, query: ChangesQuery) -> tuple[Choice, ...]:
+    """Return what there is to choose: the chosen variants, then the families on the board and the chosen."""
+    catalogue = served.board.catalogue
+    here = {row.family for row in served.board.rows}
+    families = {each: each.upper() for each in catalogue.families() if each in here or each in query.gpu}
+    variants = {each: catalogue.by_id[each].name for each in query.gpu if each not in families}
+    return choices([*variants.items(), *families.items()], query.gpu)
 
 
 def day_view(day: Day, catalogue: Catalogue) -> DayView:

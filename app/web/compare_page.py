@@ -16,7 +16,7 @@ from app.web.compare_view import compare_link, compare_page
 from app.web.exports import json_bytes
 from app.web.kept import answer_kept, base_of, page_of
 from app.web.pages import find_board
-from app.web.state import query_text, read_pairs
+from app.web.state import joined, query_text, read_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def compare(request: Request) -> Response:
     text = query_text(request)
     if any(not value for _, value in read_pairs(text)):
         served = find_board(request.app.state.shared, text)
-        return RedirectResponse(compare_link("/compare", _read(text, served)), 303)
+        return RedirectResponse(compare_link("/compare", _read(_sent(text), served)), 303)
     return _answer(request, make, base=base)
 
 
@@ -67,6 +67,18 @@ def compare_csv(request: Request) -> Response:
         return Answer(out.getvalue().encode(), CSV, {"content-disposition": name})
 
     return _answer(request, make)
+
+
+def _sent(text: str) -> str:
+    """Return what the page's form asks, which sends an empty baseline beside the chosen one.
+
+    A baseline whose card is ticked no longer gives way to the first card that is.
+    """
+    pairs = read_pairs(text)
+    if ("baseline", "") not in pairs:
+        return text
+    ticked = [value for name, value in pairs if name == "gpu"]
+    return joined([pair for pair in pairs if pair[0] != "baseline" or pair[1] in ticked])
 
 
 def _read(text: str, served: Served) -> CompareQuery:

@@ -111,6 +111,7 @@ class ComparePage:
     lines: tuple[LineView, ...]
     left_out: tuple[tuple[str, str], ...]
     gpus: tuple[Choice, ...]
+    baselines: tuple[Choice, ...]
     metrics: tuple[Choice, ...]
     precisions: tuple[Choice, ...]
     pricings: tuple[Choice, ...]
@@ -119,7 +120,6 @@ class ComparePage:
     as_of: str
     today: str
     first_day: str
-    spec_field: str
     kept_fields: tuple[tuple[str, str], ...]
     quote_href: str
     stands_rule: str
@@ -163,13 +163,18 @@ def compare_page(served: Served, query: CompareQuery, *, pairing: Pairing) -> Co
         lines=tuple(_line(line, pairing, query=query) for line in pairing.lines),
         left_out=_left_out(pairing),
         **_form(served, query),
-        spec_field="alt" if is_alt else "",
-        kept_fields=tuple(pair for pair in compare_pairs(query) if pair[0] in {"quote", "own"}),
+        kept_fields=_kept_fields(query, metric),
         quote_href=_quote_link(query),
         stands_rule=STANDS_RULE,
         terms_rule=TERMS_RULE,
         meanings=tuple((compare_words.DOUBT[why], meaning) for why, meaning in WHY_MEANINGS.items()),
     )
+
+
+def _kept_fields(query: CompareQuery, metric: Metric) -> tuple[tuple[str, str], ...]:
+    """Return what the form keeps without showing it, as what the figure does not depend on."""
+    kept = {"spec", "quote", "own"} | ({"precision", "weights_gb"} - {*metric.depends})
+    return tuple(pair for pair in compare_pairs(query) if pair[0] in kept)
 
 
 def _left_out(pairing: Pairing) -> tuple[tuple[str, str], ...]:
@@ -190,6 +195,9 @@ def _form(served: Served, query: CompareQuery) -> dict[str, Any]:
     pricing = tuple(PricingModel)
     return {
         "gpus": choices([(each, catalogue.by_id[each].name) for each in (*query.gpu, *others)], query.gpu),
+        "baselines": choices(
+            [(each, catalogue.by_id[each].name) for each in query.gpu[1:]], (query.baseline or "",)
+        ),
         "metrics": choices(
             [(key, f"{each.label}, {each.unit}") for key, each in COMPARED.items()], (query.metric,)
         ),

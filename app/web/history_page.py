@@ -88,8 +88,8 @@ class HistoryLine(NamedTuple):
     is_own: bool
 
 
-class Provider(NamedTuple):
-    """One provider to choose, and whether it is chosen."""
+class Box(NamedTuple):
+    """One provider or kind of service to choose, and whether it is chosen."""
 
     value: str
     label: str
@@ -116,8 +116,8 @@ class HistoryPage:
     today: str
     precisions: tuple[str, ...]
     pricings: tuple[tuple[str, str], ...]
-    services: tuple[tuple[str, str], ...]
-    providers: tuple[Provider, ...]
+    services: tuple[Box, ...]
+    providers: tuple[Box, ...]
     own: tuple[OwnFigure, ...]
     kept: tuple[tuple[str, str], ...]
     canonical: str
@@ -209,7 +209,9 @@ def history_page(served: Served, found: History) -> HistoryPage:
         today=served.words.today.isoformat(),
         precisions=PRECISIONS,
         pricings=tuple((each.value, words.PRICING[each]) for each in PricingModel),
-        services=tuple((each.value, words.SERVICE[each]) for each in ServiceKind),
+        services=tuple(
+            Box(each.value, words.SERVICE[each], each.value in query.service) for each in ServiceKind
+        ),
         providers=_providers(served, query),
         own=tuple(figures_of(query, href=lambda without: history_link("/history", without))),
         kept=query_pairs(own.replace(spec=query.spec)),
@@ -223,12 +225,11 @@ def history_page(served: Served, found: History) -> HistoryPage:
     )
 
 
-def _providers(served: Served, query: HistoryQuery) -> tuple[Provider, ...]:
+def _providers(served: Served, query: HistoryQuery) -> tuple[Box, ...]:
     """Return the providers to choose from: those on the board, and what is chosen."""
     listed = {row.offer.provider for row in served.board.rows if not row.offer.is_own}
     found = [
-        Provider(each, words.provider_name(each), each in query.provider)
-        for each in {*listed, *query.provider}
+        Box(each, words.provider_name(each), each in query.provider) for each in {*listed, *query.provider}
     ]
     return tuple(sorted(found, key=lambda each: (each.label.casefold(), each.value)))
 

@@ -283,7 +283,8 @@ def form_of(served: Served, query: CostQuery) -> Form:
     rows = served.board.rows
     cards = {row.accelerator.id: row.accelerator.name for row in rows if row.accelerator}
     families = {each: each.upper() for each in query.gpu if each not in cards}
-    providers = {row.offer.provider: words.provider_name(row.offer.provider) for row in rows}
+    listed = {row.offer.provider for row in rows} | set(query.provider)
+    providers = {each: words.provider_name(each) for each in listed}
     named = sorted(
         ((key, name) for key, name in providers.items() if not key.startswith("own:")), key=lambda one: one[1]
     )
@@ -303,7 +304,7 @@ def form_of(served: Served, query: CostQuery) -> Form:
         kept=tuple(
             pair
             for pair in cost_pairs(query)
-            if pair[0] in {"quote", "own", "measured", "spec", "service", "sort"}
+            if pair[0] in {"quote", "own", "measured", "spec", "service", "sort", "per_page"}
         ),
         today=served.words.today.isoformat(),
         first_day=served.first_day.isoformat() if served.first_day else "",

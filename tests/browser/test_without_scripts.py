@@ -83,10 +83,12 @@ def test_a_wrong_value_is_answered_with_a_sentence(plain_visit: Visit) -> None:
 def test_choose_changes_with_the_form_and_follow_one_to_its_evidence(plain_visit: Visit) -> None:
     page = plain_visit.page
     plain_visit.go("/changes")
-    page.get_by_label("Provider").select_option("runpod")
+    page.locator("#menu-provider > summary").click()
+    page.locator("#menu-provider input[value=runpod]").check()
+    page.locator("#menu-provider > summary").click()
     page.get_by_label("Up to").fill("2026-11-13")
     page.get_by_role("button", name="Show").click()
-    assert plain_visit.path() == "/changes?day=2026-11-13&provider=runpod"
+    assert plain_visit.path() == "/changes?provider=runpod&day=2026-11-13"
     expect(page.locator("section.day h2 a")).to_have_text(["2026-11-13", "2026-11-02"])
     page.get_by_role("link", name="Latest").click()
     assert plain_visit.path() == "/changes?provider=runpod"
