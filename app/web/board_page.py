@@ -21,6 +21,7 @@ from app.web.menus import (
     unit_options,
 )
 from app.web.own_figures import own_figures
+from app.web.public_address import public_address
 from app.web.render import environment, headings_html, row_html
 from app.web.source_status import board_freshness
 from app.web.state import joined, link, query_string
@@ -41,6 +42,7 @@ class Words(NamedTuple):
     """What the board's template shows that differs from query to query. Empty means: not there.
 
     `suffix` is the link's query string with its question mark; it holds only what differs from the default.
+    `public_suffix` is that without the reader's own figures.
     `own` are the reader's own figures, `picks` and `kept_fields` the hidden fields of the forms, `conditions`
     the fields of conditions on columns that are not shown, and `beyond` is a page asked for that does not
     exist. `base` is the address of this site, with a slash at its end.
@@ -49,6 +51,7 @@ class Words(NamedTuple):
     base: str
     title: str
     suffix: str
+    public_suffix: str
     menus: Markup
     own: Markup
     picks: Markup
@@ -151,6 +154,7 @@ def board_words(served: Served, selection: Selection, *, base: str) -> Words:
         base=base,
         title=_title(query),
         suffix=f"?{text}" if text else "",
+        public_suffix=public_address(f"?{text}"),
         menus=menus(served, selection),
         own=own_figures(query, hidden=_hidden_own(served, query)) if query.has_own else Markup(),
         picks=_hidden(pairs, _WITH_PICKS),

@@ -18,6 +18,7 @@ from app.domain.rows import FLAG_MEANINGS
 from app.domain.shown import shown_column
 from app.paths import static_dir, templates_dir
 from app.web import words
+from app.web.public_address import public_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,6 +58,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"moment": words.moment, "exact": words.exact, "number": words.number}
+    made.filters |= {"public_address": public_address}
     made.globals |= {
         "version": __version__,
         "asset": asset,

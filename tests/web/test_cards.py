@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Mapping
+from urllib.parse import urlencode, urlsplit
 
 import pytest
+from fastapi import FastAPI
 from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
 from tests.web.conftest import Market
 from tests.web.reading import get
-from tests.web.test_twins import examples
+from tests.web.test_twins import examples, page_paths, twin_of
 
 
 def card(html: str) -> Mapping[str, str]:
@@ -54,6 +56,74 @@ def test_pages_beside_the_plain_ones_name_their_address_too(client: TestClient, 
 def test_a_readers_own_figures_stand_in_no_address_of_the_forms(client: TestClient) -> None:
     said = card(get(client, "/quote?quote=Hale%7Ch100-sxm%7C2.1"))
     assert "Hale" not in " ".join(said.values())
+
+
+MARKER = "Zqhale"
+OWN = urlencode(
+    [
+        ("quote", f"{MARKER}|h100-sxm|2.77|8x"),
+        ("quote", f"{MARKER} Two|h200-sxm|2.79"),
+        ("own", f"{MARKER} Rig|b200-sxm|41234|4|1200|0.12|60%"),
+    ]
+)
+MEASURED = urlencode({"measured": f"41.57|h100-sxm|mxfp4|1|1|4096|bf16|{MARKER}"})
+LLM = "/llms/openai/gpt-oss-20b"
+WITH_OWN = {
+    f"/?gpu=h100-sxm&gpu=h200-sxm&{OWN}": "/?gpu=h100-sxm&gpu=h200-sxm",
+    f"/?{OWN}": "/",
+    f"/?{OWN}&q={MARKER[:2]}&page=1": f"/?q={MARKER[:2]}",
+    f"/compare?gpu=h100-sxm&gpu=h200-sxm&{OWN}": "/compare?gpu=h100-sxm&gpu=h200-sxm",
+    f"/charts/bars?sort=usd_per_gpu_hour&{OWN}": "/charts/bars?sort=usd_per_gpu_hour",
+    f"/charts/scatter?{OWN}": "/charts/scatter",
+    f"/history?gpu=h100-sxm&{OWN}&provider=runpod": "/history?gpu=h100-sxm&provider=runpod",
+    f"/gpus/h100-sxm?{OWN}&precision=bf16": "/gpus/h100-sxm?precision=bf16",
+    f"/offers/1?{OWN}": "/offers/1",
+    f"/offers/-1?{OWN}": "",
+    f"/offers/-3?{OWN}&as_of=2026-11-14": "",
+    f"/quote?{OWN}": "/quote",
+    f"/quote?quote_name={MARKER}&quote_usd_per_gpu_hour=2.77": "",
+    f"{LLM}?format=mxfp4&{OWN}&{MEASURED}": f"{LLM}?format=mxfp4",
+    f"{LLM}?{MEASURED}": LLM,
+    f"{LLM}/offers/1?{OWN}&{MEASURED}&context=4096": f"{LLM}/offers/1?context=4096",
+    f"{LLM}/offers/-1?{OWN}&{MEASURED}": "",
+    f"/measured?llm=openai%2Fgpt-oss-20b&{MEASURED}": "/measured?llm=openai/gpt-oss-20b",
+    f"/?quote={MARKER}": "",
+    f"/measured?measured={MARKER}": "",
+}
+"""Pages asked with a reader's own figures, and the address that each gives of itself; empty for none."""
+
+
+def test_the_pages_asked_with_own_figures_are_all_that_take_them(client: TestClient) -> None:
+    application = client.app
+    assert isinstance(application, FastAPI)
+    described = application.openapi()["paths"]
+    taking = set()
+    for path in page_paths(client):
+        known = described[twin_of(path, "json")]["get"].get("parameters", [])
+        if {each["name"] for each in known} & {"quote", "own", "measured"}:
+            taking.add(re.sub(r"\{\w+\}", ".+", path.replace("{offer_id}", "-?[0-9]+")))
+    asked = {urlsplit(address).path for address in WITH_OWN}
+    assert [each for each in taking if not any(re.fullmatch(each, path) for path in asked)] == []
+    assert len(taking) >= 9
+
+
+@pytest.mark.parametrize(("address", "place"), WITH_OWN.items())
+def test_what_a_reader_typed_as_their_own_stands_in_no_card(
+    client: TestClient, address: str, place: str
+) -> None:
+    answer = client.get(address)
+    assert answer.status_code in {200, 422}
+    tree = LexborHTMLParser(answer.text)
+    canonical = [link.attributes["href"] for link in tree.css('link[rel="canonical"]')]
+    said = card(answer.text)
+    if answer.status_code == 200 or place:
+        assert canonical == ([place] if place else [])
+        assert said.get("og:url") == (f"http://testserver{place}" if place else None)
+    told = " ".join([*said.values(), *map(str, canonical)])
+    for typed in (MARKER, "2.77", "2.79", "41234", "41,234", "41.57", "quote=", "own=", "measured="):
+        assert typed not in told
+    assert said["og:title"].endswith(" - InferPrice")
+    assert len(said["og:description"]) > 30
 
 
 def test_every_page_shows_the_same_small_picture(served: Market) -> None:
