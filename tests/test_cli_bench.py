@@ -80,6 +80,22 @@ def test_prompts_that_were_read_stand_beside_the_bound_of_prefill(read: Read) ->
     assert f"\n{both['bound']}\n" in said
 
 
+def test_the_mean_time_to_a_first_token_stands_beside_the_least(read: Read) -> None:
+    """512 tokens of 13,657,253,148 operations at 989.4 TFLOPS take 7.067 ms, and 9.9 ms were measured."""
+    (one,) = found(read(FOUR, *PLACED, "--format", "json"))["configurations"]
+    token = one["beside_first_token"]
+    assert (token["mean_ttft_ms"], token["prompt_tokens"], token["precision"]) == (9.9, 512, "bf16")
+    assert token["least_ms"] == pytest.approx(1000 * 512 * 13_657_253_148 / 989.4e12)
+    assert token["times_least"] == pytest.approx(9.9 * 989.4e9 / 512 / 13_657_253_148)
+    assert token["is_below_the_least"] is False
+    assert one["bound"].endswith(
+        "1.40 times the least that reading 512 tokens takes at the dense bf16 rate, 7.067 ms."
+    )
+    assert f"\n{one['bound']}\n" in read(FOUR, *PLACED).stdout
+    (bare,) = found(read(FOUR, "--format", "json"))["configurations"]
+    assert (bare["beside_first_token"], bare["beside_prefill"]) == (None, None)
+
+
 def test_a_log_is_held_against_what_the_files_had_in_flight(read: Read) -> None:
     log = "Running: 40 reqs, Waiting: 0 reqs\n"
     refused = read(FOUR, log=log)

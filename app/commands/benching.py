@@ -106,8 +106,7 @@ def _places(
 
 
 def _text(found: Bench) -> str:
-    from app.domain.serving.beside import sentence  # noqa: PLC0415 - keeps --help quick
-    from app.domain.serving.documents import understood  # noqa: PLC0415 - same
+    from app.domain.serving.documents import understood  # noqa: PLC0415 - keeps --help quick
 
     each = found.configurations
     rows = [[str(at), one.title, *summary_cells(one.summary)] for at, one in enumerate(each, start=1)]
@@ -115,11 +114,7 @@ def _text(found: Bench) -> str:
     for at, (one, place) in enumerate(found.pairs, start=1):
         settings = ", ".join(f"{name} {value}" for name, value in one.runs[0].settings)
         lines.append(f"{at}: {settings or 'no settings stated'}")
-        lines += (
-            []
-            if place is None
-            else [sentence(place.found), *(f"{what}: {sum_}." for what, sum_ in place.sums)]
-        )
+        lines += [] if place is None else [place.said, *(f"{what}: {sum_}." for what, sum_ in place.sums)]
         lines += [*trap_lines(one.traps), *one.remarks]
     lines += [*trap_lines(found.traps), *found.unchecked]
     tools = dict.fromkeys(one.runs[0].tool for one in each)

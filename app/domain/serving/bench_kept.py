@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _SERVING: Final = (
     *("max_concurrency", "max_concurrent_requests", "num_prompts", "failed"),
-    *("median_ttft_ms", "median_itl_ms"),
+    *("median_ttft_ms", "median_itl_ms", "mean_ttft_ms", "total_input_tokens"),
 )
 
 
@@ -109,7 +109,7 @@ def _guidellm(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _benchmark(one: Mapping[str, Any]) -> dict[str, Any]:
     metrics = one["metrics"]
-    kept = {name: {"successful": _only(metrics[name]["successful"], [of])} for name, of in _read(metrics)}
+    kept = {name: {"successful": _only(metrics[name]["successful"], of)} for name, of in _read(metrics)}
     totals = _only(metrics["request_totals"], ("successful", "errored", "total"))
     return {
         "config": {"strategy": _told(guidellm_strategy(one))},
@@ -117,8 +117,8 @@ def _benchmark(one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read(metrics: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the metrics of a benchmark that are read, each with the figure that is read of it."""
+def _read(metrics: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the metrics of a benchmark that are read, each with the figures that are read of it."""
     return ((name, of) for name, of in GUIDELLM_METRICS if metrics.get(name) is not None)
 
 

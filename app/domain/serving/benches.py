@@ -50,8 +50,9 @@ class Run:
     `settings` is what the file says of how it was run; runs that share them repeat one configuration. `sent`
     is how many requests were in flight at most, and `context` how many tokens a stream had before the first
     one that was timed, None where the file does not tell. `prompt_tokens` is how many were read after those,
-    0 in decode. `ttft_ms` and `itl_ms` are medians. `per_pass` is how many tokens a pass gave a stream on
-    average where drafts were verified, None where the file tells of none.
+    0 in decode. `ttft_ms` and `itl_ms` are medians. `mean_ttft_ms` is the mean over requests whose prompts
+    had `mean_prompt_tokens` on average, None both where the file does not tell both. `per_pass` is how many
+    tokens a pass gave a stream on average where drafts were verified, None where the file tells of none.
     """
 
     place: str
@@ -67,6 +68,8 @@ class Run:
     failed: int | None = None
     ttft_ms: Decimal | None = None
     itl_ms: Decimal | None = None
+    mean_ttft_ms: Decimal | None = None
+    mean_prompt_tokens: Decimal | None = None
     per_pass: Decimal | None = None
     remarks: tuple[str, ...] = ()
 
@@ -131,6 +134,10 @@ def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: tu
         remarks.append(
             f"{prompts - completed:,} of {prompts:,} prompts did not complete, and it does not say why."
         )
+    mean_ttft_ms, prompt_tokens = _both(
+        _optional(document, "mean_ttft_ms", place=place),
+        _mean(_optional(document, "total_input_tokens", place=place), completed),
+    )
     return Run(
         place=place,
         tool=tool,
@@ -144,9 +151,20 @@ def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: tu
         # A 0 stands for none that was timed: one token a request, or no streaming.
         ttft_ms=_optional(document, "median_ttft_ms", place=place) or None,
         itl_ms=_optional(document, "median_itl_ms", place=place) or None,
+        mean_ttft_ms=mean_ttft_ms,
+        mean_prompt_tokens=prompt_tokens,
         per_pass=_per_pass(document, place),
         remarks=tuple(remarks),
     )
+
+
+def _both(ms: Decimal | None, prompt_tokens: Decimal | None) -> tuple[Decimal, Decimal] | tuple[None, None]:
+    """Return the means of a run where both are known; a 0 stands for none that was timed or counted."""
+    return (ms, prompt_tokens) if ms and prompt_tokens else (None, None)
+
+
+def _mean(total: Decimal | None, count: int | None) -> Decimal | None:
+    return None if total is None or not count else total / count
 
 
 def _in_flight(document: Mapping[str, Any], place: str) -> int | None:
@@ -315,6 +333,10 @@ def _guidellm_run(benchmark: Any, place: str, *, told: Mapping[str, Any]) -> Run
     rate = _successful(metrics, "output_tokens_per_second", place=place)
     strategy = guidellm_strategy(benchmark)
     parts = (strategy, told["data"], told["labels"])
+    mean_ttft_ms, prompt_tokens = _both(
+        _of(metrics, "time_to_first_token_ms", name="mean", place=place),
+        _of(metrics, "prompt_token_count", name="mean", place=place),
+    )
     return Run(
         place=place,
         tool=GUIDELLM,
@@ -325,17 +347,20 @@ def _guidellm_run(benchmark: Any, place: str, *, told: Mapping[str, Any]) -> Run
         sent=_at_most(_streams(strategy), _count(totals.get("total"), f"{place}: total")),
         completed=_count(totals.get("successful"), f"{place}: successful"),
         failed=_count(totals.get("errored"), f"{place}: errored"),
-        ttft_ms=_median(metrics, "time_to_first_token_ms", place=place),
-        itl_ms=_median(metrics, "inter_token_latency_ms", place=place),
+        ttft_ms=_of(metrics, "time_to_first_token_ms", name="median", place=place),
+        itl_ms=_of(metrics, "inter_token_latency_ms", name="median", place=place),
+        mean_ttft_ms=mean_ttft_ms,
+        mean_prompt_tokens=prompt_tokens,
     )
 
 
 GUIDELLM_METRICS: Final = (
-    ("output_tokens_per_second", "mean"),
-    ("time_to_first_token_ms", "median"),
-    ("inter_token_latency_ms", "median"),
+    ("output_tokens_per_second", ("mean",)),
+    ("time_to_first_token_ms", ("median", "mean")),
+    ("inter_token_latency_ms", ("median",)),
+    ("prompt_token_count", ("mean",)),
 )
-"""The metrics of a benchmark that are read, each with the figure that is read of what succeeded."""
+"""The metrics of a benchmark that are read, each with the figures that are read of what succeeded."""
 
 
 def guidellm_strategy(benchmark: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -368,11 +393,11 @@ def _successful(metrics: Mapping[str, Any], key: str, *, place: str) -> Mapping[
     return _inner(_inner(metrics, key, place=place), "successful", place=f"{place}: {key}")
 
 
-def _median(metrics: Mapping[str, Any], key: str, *, place: str) -> Decimal | None:
-    """Return the median of what succeeded; a 0 stands for a run that did not stream."""
+def _of(metrics: Mapping[str, Any], key: str, *, name: str, place: str) -> Decimal | None:
+    """Return a figure of what succeeded; a 0 stands for a run that did not stream."""
     if metrics.get(key) is None:
         return None
-    return _optional(_successful(metrics, key, place=place), "median", place=f"{place}: {key}") or None
+    return _optional(_successful(metrics, key, place=place), name, place=f"{place}: {key}") or None
 
 
 def _settings(document: Mapping[str, Any], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

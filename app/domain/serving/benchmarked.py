@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from app.domain.serving.traps import Evidence, Trap, in_all, in_evidence, in_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from decimal import Decimal
 
     from app.domain.serving.benches import Run
 
@@ -56,6 +56,21 @@ class Configuration:
     def itl_ms(self) -> Decimal | None:
         """The median of the runs' own medians of the time between tokens, None where none tells."""
         return _median(run.itl_ms for run in self.runs)
+
+    @property
+    def mean_ttft_ms(self) -> Decimal | None:
+        """The mean of the runs' own means of the time to a first token, None where none tells its prompts."""
+        return _mean(run.mean_ttft_ms for run in self.runs)
+
+    @property
+    def mean_prompt_tokens(self) -> Decimal | None:
+        """The mean of the runs' own means of the tokens of a prompt, None where none tells."""
+        return _mean(run.mean_prompt_tokens for run in self.runs)
+
+
+def _mean(values: Iterable[Decimal | None]) -> Decimal | None:
+    known = [value for value in values if value is not None]
+    return sum(known, Decimal(0)) / len(known) if known else None
 
 
 def _median(values: Iterable[Decimal | None]) -> Decimal | None:

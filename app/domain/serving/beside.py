@@ -16,6 +16,7 @@ from app.domain.llms.unknown import Unknown
 from app.domain.names import fold
 from app.domain.serving.benchmarked import evidence_of, traps_of_all
 from app.domain.serving.figures import percent, quotient, share_sum, speed
+from app.domain.serving.first_token import first_token_of, first_token_sentence, first_token_sums
 from app.domain.serving.prefilled import (
     TOGETHER,
     BesidePrefill,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from app.domain.llms.facts import Llm
     from app.domain.llms.profile import LlmProfile
     from app.domain.serving.benchmarked import Configuration
+    from app.domain.serving.first_token import BesideFirstToken
     from app.domain.serving.traps import Trap
 
 _ANY_DAY: Final = date.min
@@ -130,12 +132,19 @@ class Placed:
     """A configuration beside its bounds: of which model, and the sums behind each bound that is known.
 
     `llm` is the id of the model, empty where none is known by one. `sums` are pairs of what is worked out and
-    the arithmetic with its numbers put in.
+    the arithmetic with its numbers put in. `first_token` is None where the file does not tell what it takes.
     """
 
     found: Beside | BesidePrefill | Unknown
     llm: str = ""
     sums: tuple[tuple[str, str], ...] = ()
+    first_token: BesideFirstToken | None = None
+
+    @property
+    def said(self) -> str:
+        """In words how near to its bounds it lies, its first token as well."""
+        first = f" {first_token_sentence(self.first_token)}" if self.first_token else ""
+        return f"{sentence(self.found)}{first}"
 
     @property
     def measured(self) -> str:
@@ -148,12 +157,13 @@ def placed(configuration: Configuration, on: On, *, profile: LlmProfile, llm: st
     found = beside(configuration, on, profile=profile, llm=llm)
     match found:
         case Beside():
-            sums = tuple(_sums(found, profile))
+            first = first_token_of(configuration, found.measurement, profile=profile)
+            sums = (*_sums(found, profile), *(first_token_sums(first) if first else ()))
+            return Placed(found=found, llm=llm, sums=sums, first_token=first)
         case BesidePrefill():
-            sums = tuple(prefill_sums(found))
+            return Placed(found=found, llm=llm, sums=tuple(prefill_sums(found)))
         case _:
-            sums = ()
-    return Placed(found=found, llm=llm, sums=sums)
+            return Placed(found=found, llm=llm)
 
 
 def placed_by_name(configuration: Configuration, on: On, *, llm: str, llms: Mapping[str, Llm]) -> Placed:

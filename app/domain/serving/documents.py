@@ -8,7 +8,6 @@ from app.domain.llms.bounds import DecodeBound
 from app.domain.llms.unknown import Unknown
 from app.domain.serving.arithmetic import comparison_arithmetic, follows_arithmetic, speedup_arithmetic
 from app.domain.serving.benches import READERS
-from app.domain.serving.beside import sentence
 from app.domain.serving.cors import allow_headers
 from app.domain.serving.cors_found import readings
 from app.domain.serving.expert_cache import SOURCE, VERSION
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from app.domain.serving.cors_found import Finding, Reading
     from app.domain.serving.expert_cache import Group, Plan
     from app.domain.serving.expert_mix import MixedExperts
+    from app.domain.serving.first_token import BesideFirstToken
     from app.domain.serving.prefix_cache import FirstToken, RoutingCost
     from app.domain.serving.sampler import Sampling
     from app.domain.serving.sampler_remedies import Remedy
@@ -288,18 +288,20 @@ def configuration_document(one: Configuration) -> dict[str, Any]:
 def _place(place: Placed | None) -> dict[str, Any]:
     """Return a place beside the bounds: of decoding in `beside`, of reading prompts in `beside_prefill`.
 
-    Speeds are of all GPUs; what is not known is None.
+    `beside_first_token` has the mean time to one and the least. Speeds are of all GPUs; what is not known is
+    None.
     """
-    nothing = {"beside": None, "beside_prefill": None}
+    nothing = {"beside": None, "beside_prefill": None, "beside_first_token": None}
     if place is None:
         return {"bound": None, **nothing}
     found = place.found
-    said = {"bound": sentence(found), **nothing}
+    said = {"bound": place.said, **nothing}
     if isinstance(found, Unknown):
         return said
     if isinstance(found, BesidePrefill):
         return {**said, "beside_prefill": _beside_prefill(found, place)}
-    return {**said, "beside": _beside(found, place)}
+    first = _beside_first_token(place.first_token) if place.first_token else None
+    return {**said, "beside": _beside(found, place), "beside_first_token": first}
 
 
 def _beside(found: Beside, place: Placed) -> dict[str, Any]:
@@ -339,6 +341,18 @@ def _beside_prefill(found: BesidePrefill, place: Placed) -> dict[str, Any]:
         "share_of_bound": found.share_of_bound,
         "is_above_a_bound": found.is_above_a_bound,
         "arithmetic": [f"{what}: {sum_}" for what, sum_ in place.sums],
+    }
+
+
+def _beside_first_token(found: BesideFirstToken) -> dict[str, Any]:
+    return {
+        "mean_ttft_ms": found.measured_ms,
+        "prompt_tokens": found.prompt_tokens,
+        "precision": found.rate.precision,
+        "dense_tflops_per_gpu": found.rate.dense_tflops,
+        "least_ms": found.least_ms,
+        "times_least": found.times_least,
+        "is_below_the_least": found.is_below_the_least,
     }
 
 

@@ -104,43 +104,63 @@ def beside_prefill(
     `prompt_tokens` is 1 or more. Reading the weights is left out, so for a prompt of a few tokens the bound
     is far off.
     """
-    fmt = FORMATS[measurement.weights]
-    highest = rate_in_llama_cpp(fmt, card)
+    highest = rate_in_llama_cpp(FORMATS[measurement.weights], card)
     if isinstance(highest, Unknown):
         return highest
-    worked = worked_of(profile)
-    if not worked.params:
-        return Unknown(why="all of its one layer but the keys and values may be left out for a prompt")
-    load = Load(
-        profile=_of_a_prompt(profile, worked),
-        weights=estimated_weights(profile, fmt),
-        kv=KvCache(layers=(), fixed_bytes=0, fmt=KV_FORMATS["bf16"]),
-        spread=Spread(gpus=measurement.gpus),
+    bound = prompt_bound(
+        profile, measurement, rate=highest, prompt_tokens=prompt_tokens, depth_tokens=depth_tokens
     )
-    peaks = Peaks(bandwidth_tb_s=card.bandwidth_tb_s, rate=highest)
-    bound = _after(load, peaks, prompt_tokens=prompt_tokens, depth_tokens=depth_tokens)
     if isinstance(bound, Unknown):
         return bound
     return BesidePrefill(
         measurement=measurement,
         card=card,
         rate=highest,
-        worked=worked,
+        worked=worked_of(profile),
         prompt_tokens=prompt_tokens,
         depth_tokens=depth_tokens,
         bound=bound,
     )
 
 
+def prompt_bound(
+    profile: LlmProfile,
+    measurement: Measurement,
+    *,
+    rate: Rate,
+    prompt_tokens: int,
+    depth_tokens: int = 0,
+) -> PrefillBound | Unknown:
+    """Return the most prompt tokens a second of all GPUs at this rate of each, after those before it."""
+    worked = worked_of(profile)
+    if not worked.params:
+        return Unknown(why="all of its one layer but the keys and values may be left out for a prompt")
+    load = Load(
+        profile=_of_a_prompt(profile, worked),
+        weights=estimated_weights(profile, FORMATS[measurement.weights]),
+        kv=KvCache(layers=(), fixed_bytes=0, fmt=KV_FORMATS["bf16"]),
+        spread=Spread(gpus=measurement.gpus),
+    )
+    peaks = Peaks(bandwidth_tb_s=Unknown(why="nothing is read"), rate=rate)
+    return _after(load, peaks, prompt_tokens=prompt_tokens, depth_tokens=depth_tokens)
+
+
 def rate_in_llama_cpp(fmt: Format, card: Accelerator) -> Rate | Unknown:
     """Return the highest dense rate at which llama.cpp may multiply such weights, by this module's rule."""
+    return _highest(fmt, card, quantised=("int8", "half"))
+
+
+def rate_in_any_engine(fmt: Format, card: Accelerator) -> Rate | Unknown:
+    """Return the highest dense rate at which any engine may multiply such weights: fp8 may apply as well."""
+    return _highest(fmt, card, quantised=("fp8", "int8", "half"))
+
+
+def _highest(fmt: Format, card: Accelerator, *, quantised: tuple[str, ...]) -> Rate | Unknown:
     group: tuple[str, ...]
     if fmt.bits_per_weight >= _BITS_UNQUANTISED:
         group = ("int8", "half") if card.form_factor == "consumer" else ("half",)
-    elif fmt.id in _FP4_VALUES:
-        group = ("fp4", "int8", "half")
     else:
-        group = ("int8", "half")
+        group = ("fp4", *quantised) if fmt.id in _FP4_VALUES else quantised
     return rate_of(replace(fmt, math=(group,)), card)
 
 
@@ -190,9 +210,7 @@ def prefill_sentence(found: BesidePrefill) -> str:
 def prefill_sums(found: BesidePrefill) -> Iterator[tuple[str, str]]:
     """Yield the arithmetic of the bound, and what the measured speed is of it."""
     worked, bound, gpus = found.worked, found.bound, found.measurement.gpus
-    without_head = f"({worked.active:,} a token - {worked.head:,} of the output head)"
-    layers = f"{worked.layers - 1:,} / {worked.layers:,} layers"
-    yield "Parameters for each token of a prompt", f"{without_head} x {layers} = {worked.params:,}"
+    yield params_sum(worked)
     ops = (
         f"(2 x {worked.params:,} parameters + {bound.attention_ops_per_token:,.0f} of attention to "
         f"{_attended(found)}) operations a token"
@@ -201,6 +219,13 @@ def prefill_sums(found: BesidePrefill) -> Iterator[tuple[str, str]]:
     sum_ = f"{found.rate.dense_tflops:,f} dense {found.rate.precision} TFLOPS / {ops}{times}"
     measured = share_sum(found.measurement.value, bound.tokens_per_s)
     yield "Bound of prefill", f"{sum_} = {speed(bound.tokens_per_s)} tokens/s; {measured}"
+
+
+def params_sum(worked: Worked) -> tuple[str, str]:
+    """Return how the parameters that count for a token of a prompt are worked out."""
+    without_head = f"({worked.active:,} a token - {worked.head:,} of the output head)"
+    layers = f"{worked.layers - 1:,} / {worked.layers:,} layers"
+    return "Parameters for each token of a prompt", f"{without_head} x {layers} = {worked.params:,}"
 
 
 def _attended(found: BesidePrefill) -> str:

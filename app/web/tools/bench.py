@@ -18,7 +18,7 @@ from app.domain.llms.unknown import Unknown
 from app.domain.serving.bench_kept import kept_results
 from app.domain.serving.benches import read_runs
 from app.domain.serving.benchmarked import configurations, grouped
-from app.domain.serving.beside import On, bench_of, placed_by_name, sentence
+from app.domain.serving.beside import On, bench_of, placed_by_name
 from app.domain.serving.documents import bench_document
 from app.domain.serving.prefilled import BesidePrefill
 from app.domain.serving.reading import InputError
@@ -174,7 +174,7 @@ class Line:
     @property
     def bound(self) -> str:
         """How near to its bounds it lies, or what is not known."""
-        return sentence(self.place.found)
+        return self.place.said
 
     @property
     def settings(self) -> str:
@@ -312,7 +312,7 @@ COLUMNS: Final = (
     *("place", "tool", "model", "phase", "timed_runs", "median_tokens_per_s", "low_quartile_tokens_per_s"),
     *("high_quartile_tokens_per_s", "least_tokens_per_s", "most_tokens_per_s", "spread_percent", "batch"),
     *("ttft_s", "itl_s", "batch_bound_percent", "any_batch_percent", "one_stream_multiple"),
-    *("prefill_bound_percent", "bound", "refusals", "remarks"),
+    *("prefill_bound_percent", "mean_ttft_s", "least_ttft_s", "bound", "refusals", "remarks"),
 )
 
 
@@ -339,7 +339,7 @@ def _seconds(value: Decimal | None) -> Decimal | None:
 
 def _shares(place: Placed | None) -> tuple[object, ...]:
     if place is None:
-        return None, None, None, None, ""
+        return *(None,) * 6, ""
     found = place.found
     shares: tuple[object, ...] = (None, None, None, None)
     if isinstance(found, BesidePrefill):
@@ -349,7 +349,9 @@ def _shares(place: Placed | None) -> tuple[object, ...]:
         percents = (None if isinstance(share, Unknown) else share * _PERCENT for share in parts)
         times = found.times_one_stream
         shares = (*percents, None if isinstance(times, Unknown) else times, None)
-    return *shares, sentence(found)
+    first = place.first_token
+    seconds = (first.measured_ms / _MS_PER_S, first.least_ms / _MS_PER_S) if first else (None, None)
+    return *shares, *seconds, place.said
 
 
 def command(typed: Typed) -> str:

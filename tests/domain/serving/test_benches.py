@@ -309,7 +309,11 @@ def test_drafts_leave_only_the_bound_of_any_batch() -> None:
         "gave 2.41 tokens a pass, and this bound counts one; of the ceiling of one stream: drafts gave 2.41 "
         "tokens a pass, and this bound counts one."
     )
-    assert [what for what, _ in found.sums] == ["Bound of any batch"]
+    assert [what for what, _ in found.sums] == [
+        "Bound of any batch",
+        "Parameters for each token of a prompt",
+        "Least time to a first token",
+    ]
     assert found.measured == "820|h100-sxm|fp8"
 
 

@@ -116,6 +116,24 @@ def test_a_prompt_that_was_read_beside_the_bound_of_prefill(tools: TestClient) -
     assert (lines[0]["batch_bound_percent"], lines[0]["bound"]) == ("", verdicts[0])
 
 
+def test_the_first_token_beside_the_least_time_to_it(tools: TestClient) -> None:
+    """512 tokens of 13,657,253,148 operations at 989.4 TFLOPS take 7.067 ms, and 9.9 ms were measured."""
+    page = ask(tools, results=FOUR, **PLACED)
+    verdict = page.css_first("p.verdict").text()
+    assert verdict.endswith(
+        "is 1.40 times the least that reading 512 tokens takes at the dense bf16 rate, 7.067 ms."
+    )
+    assert page.css("dl.sums dt")[-1].text() == "Least time to a first token"
+    assert page.css("dl.sums dd")[-1].text().endswith("= 7.067 ms; 9.900 / 7.067 = 1.40 times")
+    (one,) = found(tools, results=FOUR, **PLACED)["configurations"]
+    (line,) = read_csv(tools.get(f"{PATH}.csv", params={"results": FOUR, **PLACED}).text)
+    assert one["bound"] == line["bound"] == verdict
+    assert one["beside_first_token"]["is_below_the_least"] is False
+    assert (float(line["mean_ttft_s"]), float(line["least_ttft_s"])) == pytest.approx(
+        (0.0099, 0.00706740), rel=1e-5
+    )
+
+
 def test_too_few_runs_with_what_to_do_and_what_to_fill_in(tools: TestClient) -> None:
     page = ask(tools, results=json.dumps(results.vllm(820)))
     assert page.css_first("#configurations").text() == "1 configuration, 1 trap sprung"
@@ -156,7 +174,7 @@ def test_the_log_and_the_flags(tools: TestClient) -> None:
 
 DETAILED = {
     "vllm": results.vllm_detailed(),
-    "sglang": results.sglang_detailed(),
+    "sglang": results.sglang_detailed(mean_ttft_ms=91.5),
     "llama-bench": results.llama_bench_now(),
     "llama-bench of a prompt": results.llama_bench_now(n_prompt=512, n_gen=0, n_depth=4096),
     "guidellm": results.guidellm_now(40.0, 76.5),
