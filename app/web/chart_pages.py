@@ -83,6 +83,11 @@ class Bars:
         """Return those of the providers that are the reader's own figures."""
         return frozenset(each for each in self.providers if each.startswith(OWN_PREFIX))
 
+    @property
+    def floors(self) -> frozenset[tuple[str, str]]:
+        """Return the provider and the card of each figure that is only a floor, a price written as "from"."""
+        return frozenset(key for key, cell in self.cells.items() if cell.row.offer.is_floor)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
@@ -309,4 +314,10 @@ def _bars_figure(found: Bars, query: OfferQuery) -> Figure:
     }
     names = [charts.provider_label(each) for each in found.providers]
     own = {charts.provider_label(each) for each in found.own}
-    return charts.bars_figure(by_card, names, own=own, unit=unit(found.metric, query))
+    floors = {
+        (card.name, charts.provider_label(provider))
+        for provider, card_id in found.floors
+        for card in found.cards
+        if card.id == card_id
+    }
+    return charts.bars_figure(by_card, names, own=own, floors=floors, unit=unit(found.metric, query))

@@ -34,6 +34,8 @@ OWN_SYMBOL: Final = "hexagram"
 SYMBOLS: Final = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star", "triangle-down")
 PATTERNS: Final = ("", "/", "\\", ".", "x", "-", "|")
 """What fills a bar: another pattern for each colour."""
+NOTHING: Final = "rgba(0,0,0,0)"
+"""What a hollow bar is filled with: the ground shows, light or dark."""
 DASHES: Final = ("solid", "dash", "longdash", "dashdot")
 WHAT: Final = {"price": "", "min": "lowest", "median": "median", "max": "highest"}
 
@@ -317,25 +319,27 @@ def bars_figure(
     *,
     unit: str,
     own: Collection[str] = (),
+    floors: Collection[tuple[str, str]] = (),
 ) -> Figure:
     """Return bars of a figure by provider, one bar for each card that the provider lists.
 
-    Those of `own`, the reader's among the providers, have an edge of ink.
+    Those of `own`, the reader's among the providers, have an edge of ink. `floors` are the pairs of a card
+    and a provider whose price is written as "from": their bars are hollow, saying at least how much.
     """
-    traces = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": _plain(name),
-            "y": [_plain(each) for each in providers if each in values],
-            "x": [values[each] for each in providers if each in values],
-            "marker": _bar_marker(colour, pattern, [each in own for each in providers if each in values]),
-            "hovertemplate": f"%{{y}}: %{{x:.3f}} {unit}<extra>{_plain(name)}</extra>",
-        }
-        for (name, values), (colour, _, _), pattern in zip(
-            cards.items(), styles(len(cards)), _patterns(len(cards)), strict=True
-        )
-    ]
+    traces: list[Figure] = []
+    looks = zip(styles(len(cards)), _patterns(len(cards)), strict=True)
+    for (name, values), ((colour, _, _), pattern) in zip(cards.items(), looks, strict=True):
+        listed = [each for each in providers if each in values]
+        firm = [each for each in listed if (name, each) not in floors]
+        least = [each for each in listed if (name, each) in floors]
+        if firm or not least:
+            marker = _bar_marker(colour, pattern, [each in own for each in firm])
+            traces.append(_bars(name, firm, values, said=f"%{{x:.3f}} {unit}", marker=marker))
+        if least:
+            said = f"at least %{{x:.3f}} {unit}"
+            marker = _hollow(colour, pattern)
+            trace = _bars(name, least, values, said=said, marker=marker)
+            traces.append({**trace, "name": f"{trace['name']}, at least"})
     order = {
         "dtick": 1,
         "categoryorder": "array",
@@ -346,6 +350,22 @@ def bars_figure(
         "layout": layout(
             {"title": {"text": unit}, "rangemode": "tozero"}, order, showlegend=True, barmode="group"
         ),
+    }
+
+
+def _bars(
+    name: str, providers: Sequence[str], values: Mapping[str, float], *, said: str, marker: Figure
+) -> Figure:
+    """Return bars of one card; all of it have one place in each provider's group."""
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": _plain(name),
+        "offsetgroup": _plain(name),
+        "y": [_plain(each) for each in providers],
+        "x": [values[each] for each in providers],
+        "marker": marker,
+        "hovertemplate": f"%{{y}}: {said}<extra>{_plain(name)}</extra>",
     }
 
 
@@ -362,3 +382,9 @@ def _bar_marker(colour: str, pattern: str, are_own: Sequence[bool]) -> dict[str,
     if any(are_own):
         marker["line"] = {"color": INK, "width": [2 if is_own else 0 for is_own in are_own]}
     return marker
+
+
+def _hollow(colour: str, pattern: str) -> Figure:
+    """Return how a card's bars look whose price is only a floor: its pattern in an edge, on the ground."""
+    fill = {"shape": pattern, "fillmode": "overlay", "fgcolor": colour, "fgopacity": 1}
+    return {"color": NOTHING, "pattern": fill, "line": {"color": colour, "width": 2}}
