@@ -10,8 +10,10 @@ DEPS := $(VENV)/deps.stamp
 TEST_DEPS := $(VENV)/test-deps.stamp
 INSTALLED := $(VENV)/installed.stamp
 VENDOR := static/vendor/manifest.json
-# One test file, folder or name: make test T=tests/store/test_write.py
+# One test file, folder or name: make test T=tests/store/test_publish.py
 T ?= tests
+# All of them run on all cores, a file on one; make test WORKERS= runs them in one process.
+WORKERS ?= $(if $(filter tests,$(T)),--numprocesses auto --maxprocesses 8 --dist loadfile)
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check fmt bench lock clean
@@ -23,7 +25,7 @@ run: $(INSTALLED) ## Install what is missing and serve the dashboard on this mac
 	$(BIN)/inferprice serve
 
 test: $(INSTALLED) $(TEST_DEPS) ## Run the tests, on SQLite and on a real PostgreSQL; T=path runs one
-	$(BIN)/python -m pytest $(T)
+	$(BIN)/python -m pytest $(WORKERS) $(T)
 
 check: $(INSTALLED) $(TEST_DEPS) ## Lint, format, types, import rules, and migrations against the tables
 	$(BIN)/ruff check .

@@ -1,6 +1,5 @@
 """Charts in a real browser: drawn under our policy, still in place, a picture away, never in the cloud."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from playwright.sync_api import Browser, expect
 from app.web.main import create_app
 from benchmarks.made_history import CARD, DAYS, SERIES, fill_history
 from tests.browser.conftest import ContextOf, Visit, open_context, scrolls_sideways, visiting
+from tests.conftest import Tell
 from tests.web.conftest import settings_for
 from tests.web.server import listening
 
@@ -154,9 +154,7 @@ WATCH = """
 """
 
 
-def test_a_long_history_of_many_lines_is_drawn_whole(
-    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_long_history_of_many_lines_is_drawn_whole(browser: Browser, tmp_path: Path, tell: Tell) -> None:
     """400 days of 50 lines that turn every day, but for their gaps; how long it took is printed."""
     url = fill_history(tmp_path / "history.db")
     with listening(create_app(settings_for(url))) as address:
@@ -178,5 +176,4 @@ def test_a_long_history_of_many_lines_is_drawn_whole(
             assert visited.page.locator("[data-figure] .lines path").count() == parts > SERIES * 5
         context.close()
     said = f"{DAYS} days, {SERIES} lines, {points:,} points: drawn {took_ms:.0f} ms after the answer"
-    with capsys.disabled():
-        sys.stdout.write(f"\n{said}\n")
+    tell(said)

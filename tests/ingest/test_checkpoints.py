@@ -2,7 +2,6 @@
 
 import json
 import logging
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from app.ingest.checkpoints import Hub, Screened, identities, screen
 from app.ingest.fetch import Fetcher, fetching
 from app.ingest.fetched import Limits
 from app.ingest.places import HubHosts
+from tests.conftest import Tell
 from tests.domain.llms.headers import Spec, gguf, safetensors
 from tests.ingest.hub import COMMIT, HubHandler, Sent, listing, part, publish, shards
 from tests.ingest.server import Host, page, redirect, serving, status
@@ -81,7 +81,7 @@ def layer(number: int, *, mtp: bool) -> list[Spec]:
 
 
 def test_twenty_checkpoints_of_100_gb_are_screened_by_a_ten_thousandth_of_their_bytes(
-    fetcher: Fetcher, host: Host, capsys: pytest.CaptureFixture[str]
+    fetcher: Fetcher, host: Host, tell: Tell
 ) -> None:
     sent = Sent()
     config = json.dumps({"max_position_embeddings": 40_960}).encode()
@@ -114,11 +114,10 @@ def test_twenty_checkpoints_of_100_gb_are_screened_by_a_ten_thousandth_of_their_
     assert sent.body_bytes < read_bytes < 1.05 * sent.body_bytes
     share = read_bytes / all_bytes
     requests = sum(row.requests for row in rows)
-    with capsys.disabled():
-        sys.stdout.write(
-            f"\nscreened 20 checkpoints of {all_bytes / 20e9:.0f} GB in {requests} requests:"
-            f" {read_bytes:,} of {all_bytes:,} bytes read, {100 * share:.5f} %\n"
-        )
+    tell(
+        f"screened 20 checkpoints of {all_bytes / 20e9:.0f} GB in {requests} requests:"
+        f" {read_bytes:,} of {all_bytes:,} bytes read, {100 * share:.5f} %"
+    )
     assert share < 0.01 * 0.01
 
 

@@ -20,6 +20,7 @@ from app.store.queries import offers_as_of
 from app.store.records import Outcome
 from app.store.session import reading
 from app.store.tables import price
+from tests.conftest import Tell
 from tests.make import make_offer, publish_offers, utc
 from tests.scrapers.test_gpurentalprices import day, row
 
@@ -267,7 +268,7 @@ def expected_moves() -> Counter[str]:
 
 @NEEDS_SHARED
 def test_the_44_days_move_as_their_own_rows_say_and_seven_providers_not_at_all(
-    engine: Engine, archive: Path, capsys: pytest.CaptureFixture[str]
+    engine: Engine, archive: Path, tell: Tell
 ) -> None:
     done = carried_in(engine, archive, SHARED)
     moves = {name.removesuffix("-via-gpurentalprices"): count for name, count in (+done.moves).items()}
@@ -282,8 +283,7 @@ def test_the_44_days_move_as_their_own_rows_say_and_seven_providers_not_at_all(
         assert connection.execute(select(func.count()).select_from(price)).scalar_one() == done.price_rows
     seal_past_days(engine, now=NOW + timedelta(days=1))
     assert all(each.is_same for each in verify(engine))
-    with capsys.disabled():
-        print(  # noqa: T201 - the figures are asked for
-            f"\n{done.days} days: {done.price_rows} prices stored, {sum(moves.values())} price moves "
-            f"{moves}, {of_the_rate} moves of Scaleway's rate, {done.unclear.total()} unclear"
-        )
+    tell(
+        f"{done.days} days: {done.price_rows} prices stored, {sum(moves.values())} price moves "
+        f"{moves}, {of_the_rate} moves of Scaleway's rate, {done.unclear.total()} unclear"
+    )

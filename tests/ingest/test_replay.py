@@ -27,6 +27,7 @@ from app.store.queries import last_good_runs, offers_as_of
 from app.store.session import make_engine, reading
 from app.store.tables import capture, metadata, price
 from scrapers import ALTERNATIVES, SCRAPERS
+from tests.conftest import Tell
 from tests.ingest.faults import FAULTS, LIMIT_BYTES, TIMEOUT_S, Fault, repriced
 from tests.ingest.replay import SHARED, SHARED_FILES, Replay, ToLoopback, replaying, small_scrapers
 from tests.ingest.server import status
@@ -261,7 +262,7 @@ def robots_of(url: str) -> str:
 def test_every_fault_leaves_the_board_as_it_was(
     make_board: Callable[..., Board],
     replay: Replay,
-    capsys: pytest.CaptureFixture[str],
+    tell: Tell,
     caplog: pytest.LogCaptureFixture,
     database_url: str,
     tmp_path: Path,
@@ -275,8 +276,7 @@ def test_every_fault_leaves_the_board_as_it_was(
             if "our key" in fault.name and provider != "runpod":
                 continue
             lines.append(faulted(board, replay, provider, fault=fault))
-    with capsys.disabled():
-        print(f"\n{shared.text_table(HEADS, lines)}")  # noqa: T201 - the table is what this test is for
+    tell(shared.text_table(HEADS, lines))
     assert_no_marker(board, caplog)
 
 

@@ -1,12 +1,11 @@
 """Changed pages: whatever happens to a layout, no wrong price is published, in hundreds of mutants each."""
 
-import sys
-
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from scrapers import SCRAPERS
+from tests.conftest import Tell
 from tests.scrapers import drift_html, drift_json
 from tests.scrapers.drift import Dice, Subject, Tally, Verdict, judge, relaxed
 from tests.scrapers.truth import NOT_RUN, SHARED, SHARED_PAGES, golden_truth, our_page, our_truth, shared_page
@@ -43,28 +42,23 @@ def run(subject: Subject, name: str) -> Tally:
     return tally
 
 
-def report(tally: Tally, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        sys.stdout.write(f"\n{tally.line(name)}")
+def report(tally: Tally, name: str, tell: Tell) -> None:
+    tell(tally.line(name))
     assert len(tally.seen) >= MUTANTS
     assert tally.verdicts[Verdict.EXACT] > 0
     assert tally.verdicts[Verdict.REFUSED] > 0
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_no_mutant_of_our_page_publishes_a_wrong_price(
-    provider: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_mutant_of_our_page_publishes_a_wrong_price(provider: str, tell: Tell) -> None:
     truth = our_truth(provider)
     expect = relaxed(SCRAPERS[provider].expect, len(truth))
     subject = Subject(provider, our_page(provider).body, truth, expect)
-    report(run(subject, provider), f"{provider} (own page)", capsys)
+    report(run(subject, provider), f"{provider} (own page)", tell)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=NOT_RUN)
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_no_mutant_of_a_stored_page_publishes_a_wrong_price(
-    provider: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_mutant_of_a_stored_page_publishes_a_wrong_price(provider: str, tell: Tell) -> None:
     subject = Subject(provider, shared_page(provider).body, golden_truth(provider), SCRAPERS[provider].expect)
-    report(run(subject, provider), f"{provider} (../shared)", capsys)
+    report(run(subject, provider), f"{provider} (../shared)", tell)

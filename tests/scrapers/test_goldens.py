@@ -8,7 +8,6 @@ page of 2024 breaks off after a sentence with one price; it has no table and is 
 
 import csv
 import json
-import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +18,7 @@ import pytest
 from app.domain.findings import holds
 from app.domain.offers import Offer, PricingModel, usd_per_gpu_hour, usd_per_instance_hour
 from scrapers import Parsed, ParseError
+from tests.conftest import Tell
 from tests.scrapers.surfaces import read
 from tests.scrapers.truth import NOT_RUN, SHARED
 
@@ -146,7 +146,7 @@ def test_offers_without_a_price_are_findings_and_no_trap_is_an_offer(capture: Ca
     assert not traps & {offer.accelerator_as_written for offer in parsed.offers}
 
 
-def test_the_share_of_golden_rows_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_share_of_golden_rows_is_printed(tell: Tell) -> None:
     shares: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     lines = []
     for capture in CAPTURES:
@@ -157,14 +157,13 @@ def test_the_share_of_golden_rows_is_printed(capsys: pytest.CaptureFixture[str])
         )
         shares[capture.file.partition("/")[0]][0] += right
         shares[capture.file.partition("/")[0]][1] += golden.total()
-    with capsys.disabled():
-        sys.stdout.write("\n" + "\n".join(lines) + "\n")
-        for provider, (right, whole) in shares.items():
-            sys.stdout.write(f"golden {provider}: {right} of {whole} = {100 * right // whole} %\n")
+    for provider, (right, whole) in shares.items():
+        lines.append(f"golden {provider}: {right} of {whole} = {100 * right // whole} %")
+    tell("\n".join(lines))
     assert all(right == whole for right, whole in shares.values())
 
 
-def test_vasts_statistics_are_those_of_the_golden_asks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_vasts_statistics_are_those_of_the_golden_asks(tell: Tell) -> None:
     capture = Capture("vast", "vast/2026-09-bundles-offers-trimmed.json")
     kinds: defaultdict[tuple[str, str, int], list[Decimal]] = defaultdict(list)
     for row in capture.rows():
@@ -186,9 +185,8 @@ def test_vasts_statistics_are_those_of_the_golden_asks(capsys: pytest.CaptureFix
             CENT_HUNDREDTH
         )
     assert found == wanted
-    with capsys.disabled():
-        share = f"{len(found)} of {len(wanted)} statistics of {len(capture.rows())} asks"
-        sys.stdout.write(f"\ngolden {capture.file}: {share}\n")
+    share = f"{len(found)} of {len(wanted)} statistics of {len(capture.rows())} asks"
+    tell(f"golden {capture.file}: {share}")
 
 
 def test_every_ask_of_vast_is_kept_in_a_fragment_or_a_finding() -> None:

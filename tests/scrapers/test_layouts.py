@@ -1,10 +1,9 @@
 """The same facts in thirteen layouts: every provider reads exactly the same offers from each."""
 
-import sys
-
 import pytest
 
 from app.domain.findings import holds
+from tests.conftest import Tell
 from tests.scrapers.facts import FACTS
 from tests.scrapers.layouts import LAYOUTS
 from tests.scrapers.surfaces import as_row, expected, in_order, read
@@ -21,7 +20,7 @@ def test_every_layout_gives_the_offers_that_the_facts_are(provider: str, layout:
         assert " > " in offer.fragment
 
 
-def test_the_table_of_layouts_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_of_layouts_is_printed(tell: Tell) -> None:
     lines = [f"{'layouts':<22}{''.join(f'{provider:>11}' for provider in FACTS)}"]
     for name, layout in LAYOUTS.items():
         counts = [
@@ -31,6 +30,5 @@ def test_the_table_of_layouts_is_printed(capsys: pytest.CaptureFixture[str]) -> 
         whole = [len(expected(provider)) for provider in FACTS]
         cells = "".join(f"{f'{count}/{most}':>11}" for count, most in zip(counts, whole, strict=True))
         lines.append(f"{name:<22}{cells}")
-    with capsys.disabled():
-        sys.stdout.write("\n" + "\n".join(lines) + "\n")
+    tell("\n".join(lines))
     assert len(LAYOUTS) >= 8

@@ -3,7 +3,6 @@
 Out of reach: two prices that have changed places within a row, which a page may as well have meant.
 """
 
-import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from app.domain.findings import holds
 from app.ingest.checks import check_offers
 from scrapers import SCRAPERS, ParseError
+from tests.conftest import Tell
 from tests.scrapers.facts import FACTS
 from tests.scrapers.layouts import LAYOUTS
 from tests.scrapers.surfaces import as_row, expected, read
@@ -68,7 +68,7 @@ def verdict(provider: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("provider", FACTS)
-def test_no_damaged_page_gives_a_wrong_price(provider: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_damaged_page_gives_a_wrong_price(provider: str, tell: Tell) -> None:
     pages = {name: LAYOUTS[name](FACTS[provider]) for name in SHOWN}
     verdicts: Counter[str] = Counter()
 
@@ -83,8 +83,7 @@ def test_no_damaged_page_gives_a_wrong_price(provider: str, capsys: pytest.Captu
         assert not found.startswith("wrong"), f"{layout}, {how} at {place}: {found}"
 
     every_mutant()
-    with capsys.disabled():
-        counts = ", ".join(f"{count} {name}" for name, count in sorted(verdicts.items()))
-        sys.stdout.write(f"\ndamaged {provider}: {sum(verdicts.values())} pages: {counts}")
+    counts = ", ".join(f"{count} {name}" for name, count in sorted(verdicts.items()))
+    tell(f"damaged {provider}: {sum(verdicts.values())} pages: {counts}")
     assert verdicts["exact"]
     assert verdicts["refused"]

@@ -1,6 +1,5 @@
 """The filled market as the web application serves it, once on each kind of database."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,24 +10,9 @@ from starlette.testclient import TestClient
 from app.settings import Settings
 from app.store.session import make_engine
 from app.web.main import create_app
-from tests.conftest import USES
+from tests.conftest import Tell
 from tests.databases import empty_postgres, empty_sqlite
 from tests.web import market
-
-ASKED = pytest.StashKey[Counter[str]]()
-"""How the generated requests of test_schema.py were answered, by kind of answer."""
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[ASKED] = Counter()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say how many generated requests were asked, and how they were answered."""
-    asked = config.stash[ASKED]
-    if asked:
-        parts = ", ".join(f"{number:,} {kind}" for kind, number in sorted(asked.items()))
-        terminalreporter.write_line(f"schemathesis: {asked.total():,} generated requests: {parts}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +58,9 @@ def filled(request: pytest.FixtureRequest) -> Iterator[Market]:
 
 
 @pytest.fixture
-def served(filled: Market, pytestconfig: pytest.Config) -> Market:
+def served(filled: Market, count_on: Tell) -> Market:
     """The filled market, counted for the summary line; a test that asks for it runs once on each kind."""
-    pytestconfig.stash[USES][filled.kind] += 1
+    count_on(filled.kind)
     return filled
 
 

@@ -1,6 +1,5 @@
 """The claims over the 44 days of an aggregator, then the table of 2026-10-30; runs where ../shared is."""
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from app.ingest.gpurentalprices import import_folder
 from app.ingest.imports import import_table
 from app.store.migrate import upgrade
 from app.store.session import make_engine
+from tests.conftest import Tell
 from tests.web.test_claims import serving
 
 SNAPSHOTS = Path(__file__).parents[2].parent / "shared" / "gpurentalprices" / "snapshots"
@@ -27,13 +27,11 @@ def line_of(claim: dict[str, Any]) -> str:
     now = (
         f"{by['slack_percent']:+.1f} % at {by['provider']}: {by['value']:.3f} against {by['rival_value']:.3f}"
     )
-    return f"{claim['id']}: {past}; now {now} of the {by['rival']}\n"
+    return f"{claim['id']}: {past}; now {now} of the {by['rival']}"
 
 
 @pytest.mark.skipif(not SNAPSHOTS.is_dir(), reason="not run: ../shared is not here")
-def test_the_claims_over_the_days_of_the_aggregator(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_claims_over_the_days_of_the_aggregator(tmp_path: Path, tell: Tell) -> None:
     """The aggregator names no form factor of an H200, and no Together AI rate of 91 to 180 days."""
     engine = make_engine(url := f"sqlite:///{tmp_path}/days.db")
     upgrade(engine)
@@ -43,8 +41,7 @@ def test_the_claims_over_the_days_of_the_aggregator(
     engine.dispose()
     with serving(url, NOW) as client:
         document = client.get("/claims.json").json()
-    with capsys.disabled():
-        sys.stdout.writelines(["\n", *(line_of(claim) for claim in document["claims"])])
+    tell("\n".join(line_of(claim) for claim in document["claims"]))
     steps = {
         claim["id"]: [(step["day"], step["holds"]) for step in claim["steps"]] for claim in document["claims"]
     }

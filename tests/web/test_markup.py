@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from app.domain.columns import COLUMNS
 from app.web.exports import harmless as harmless_text
 from app.web.words import safe_url
-from tests.conftest import USES
+from tests.conftest import Tell
 from tests.web import hostile, market
 from tests.web.conftest import Market, filled_with, serve
 from tests.web.reading import choices, get, read_csv, read_table
@@ -28,9 +28,9 @@ def hostile_market(request: pytest.FixtureRequest) -> Iterator[Market]:
 
 
 @pytest.fixture
-def client(hostile_market: Market, pytestconfig: pytest.Config) -> TestClient:
+def client(hostile_market: Market, count_on: Tell) -> TestClient:
     """The application on the hostile board, counted for the summary line."""
-    pytestconfig.stash[USES][hostile_market.kind] += 1
+    count_on(hostile_market.kind)
     return hostile_market.client
 
 

@@ -23,6 +23,7 @@ from app.web.main import create_app
 from app.web.streams import BATCH_ROWS, STREAMED_ROWS, batches, csv_chunks, line_chunks, stream
 from benchmarks import processes
 from benchmarks.made_offers import fill_database, make_offers
+from tests.conftest import Tell
 from tests.web.conftest import settings_for
 from tests.web.reading import get
 from tests.web.server import listening
@@ -50,7 +51,7 @@ def objects(text: str) -> list[dict[str, Any]]:
 
 
 def test_a_hundred_thousand_rows_are_read_while_the_server_s_memory_stays_flat(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, tell: Tell
 ) -> None:
     offers = make_offers(MANY)
     url = fill_database(tmp_path / "many.db", offers)
@@ -60,8 +61,7 @@ def test_a_hundred_thousand_rows_are_read_while_the_server_s_memory_stays_flat(
         before = server.memory_mb()
         text, most = server.read_watched("/offers.csv")
     growth, size = most - before, len(text) / 1e6
-    with capsys.disabled():
-        print(f"\n{MANY:,} rows of CSV, {size:.1f} MB, streamed while memory grew by {growth:.1f} MB")  # noqa: T201 - the figure is asked for
+    tell(f"{MANY:,} rows of CSV, {size:.1f} MB, streamed while memory grew by {growth:.1f} MB")
     rows = list(csv.DictReader(io.StringIO(text.decode(), newline="")))
     assert {row["sku"] for row in rows} == {offer.sku for offer in offers}
     assert len(rows) == MANY

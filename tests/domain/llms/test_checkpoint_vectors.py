@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from app.domain.llms.checkpoint.quantisation import quantisation_of
 from app.domain.llms.checkpoint.safetensors import read_safetensors
 from app.domain.llms.checkpoint.sharding import weights_per_gpu_bytes
 from app.domain.llms.checkpoint.yarn import context_of, yarn_context
+from tests.conftest import Tell
 from tests.domain.llms.headers import hollow
 
 SHARED = Path(__file__).resolve().parents[4] / "shared"
@@ -30,18 +30,13 @@ def lines(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def told(capsys: pytest.CaptureFixture[str], what: str) -> None:
-    with capsys.disabled():
-        sys.stdout.write(f"\n{what}\n")
-
-
 def counted(header: Header) -> CheckpointFacts:
     tally = Tally()
     tally.add(header)
     return facts_of(tally)
 
 
-def test_every_row_of_checkpoint_screen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_row_of_checkpoint_screen(tell: Tell) -> None:
     wanted = {row["quantity"]: int(row["value"]) for row in lines("checkpoint_screen.csv")}
     body = (HEADERS / "synthetic-nvfp4-moe-mtp-ple.header.safetensors").read_bytes()
     facts = counted(read_safetensors(hollow(body, wanted["file_bytes"])))
@@ -62,10 +57,10 @@ def test_every_row_of_checkpoint_screen(capsys: pytest.CaptureFixture[str]) -> N
         "true_parameter_count_after_unpacking": facts.parameters,
     }
     assert got == wanted
-    told(capsys, f"vectors checkpoint_screen.csv: {len(wanted)} of {len(wanted)} rows")
+    tell(f"vectors checkpoint_screen.csv: {len(wanted)} of {len(wanted)} rows")
 
 
-def test_every_row_of_checkpoint_identity(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_row_of_checkpoint_identity(tell: Tell) -> None:
     rows = lines("checkpoint_identity.csv")
     for row in rows:
         same, different = int(row["identical_sha256"]), int(row["different"])
@@ -86,16 +81,16 @@ def test_every_row_of_checkpoint_identity(capsys: pytest.CaptureFixture[str]) ->
         names = ("files_a", "files_b", "identical_sha256", "different", "only_in_a", "only_in_b")
         assert got == tuple(int(row[name]) for name in names), row
         assert found.verdict == row["verdict"]
-    told(capsys, f"vectors checkpoint_identity.csv: {len(rows)} of {len(rows)} rows")
+    tell(f"vectors checkpoint_identity.csv: {len(rows)} of {len(rows)} rows")
 
 
-def test_every_row_of_yarn_context(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_row_of_yarn_context(tell: Tell) -> None:
     rows = lines("yarn_context.csv")
     for row in rows:
         extended = yarn_context(int(row["original"]), Decimal(row["factor"]))
         assert extended == int(row["extended"])
         assert str(int(row["max_model_len"]) <= extended) == row["ok"]
-    told(capsys, f"vectors yarn_context.csv: {len(rows)} of {len(rows)} rows")
+    tell(f"vectors yarn_context.csv: {len(rows)} of {len(rows)} rows")
 
 
 def test_the_rule_for_weights_on_each_gpu_is_the_best_ranked_one() -> None:
@@ -110,7 +105,7 @@ def test_the_rule_for_weights_on_each_gpu_is_the_best_ranked_one() -> None:
     assert min(deltas, key=lambda name: deltas[name]) == "total/2"
 
 
-def test_a_real_gguf_header_against_what_its_own_library_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_real_gguf_header_against_what_its_own_library_read(tell: Tell) -> None:
     name = "SmolLM2-135M-Instruct.Q4_1.header"
     wanted = json.loads((HEADERS / f"{name}.json").read_text(encoding="utf-8"))
     header = read_gguf(hollow((HEADERS / f"{name}.gguf").read_bytes(), wanted["file_bytes"]))
@@ -128,7 +123,7 @@ def test_a_real_gguf_header_against_what_its_own_library_read(capsys: pytest.Cap
     # The tensors fill the file to its end, so every size follows from the offsets alone as well.
     assert facts.tensor_bytes == header.data_bytes
     assert facts.parameters == 134_515_008
-    told(capsys, f"headers {name}.gguf: {len(header.tensors)} of {len(wanted['tensors'])} tensors")
+    tell(f"headers {name}.gguf: {len(header.tensors)} of {len(wanted['tensors'])} tensors")
 
 
 def test_the_experts_of_a_gguf_as_the_moe_cache_plan_has_them() -> None:
@@ -142,7 +137,7 @@ def test_the_experts_of_a_gguf_as_the_moe_cache_plan_has_them() -> None:
 
 
 def test_every_config_says_how_it_is_quantised_and_how_far_it_reaches(
-    capsys: pytest.CaptureFixture[str],
+    tell: Tell,
 ) -> None:
     """No pattern of any real config goes unread, and each YaRN says what its maximum already says."""
     quantised, stretched = 0, 0
@@ -165,4 +160,4 @@ def test_every_config_says_how_it_is_quantised_and_how_far_it_reaches(
                 path.name
             )
     assert stretched > 15
-    told(capsys, f"configs: {quantised} say how they are quantised, {stretched} stretch by YaRN")
+    tell(f"configs: {quantised} say how they are quantised, {stretched} stretch by YaRN")

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from app.domain.llms.configs import read_config
 from app.domain.llms.facts import load_llms
 from app.domain.llms.profile import LlmProfile
 from app.domain.query_error import QueryError
+from tests.conftest import Tell
 
 MODELS = Path(__file__).resolve().parents[4] / "shared" / "models"
 pytestmark = pytest.mark.skipif(not MODELS.is_dir(), reason="not run: ../shared is not here")
@@ -32,11 +32,6 @@ def profile_of(row: dict[str, str]) -> LlmProfile:
     beside = row["config_file"].replace(".json", ".hf_quant_config.json")
     there = (MODELS / "configs" / beside).is_file()
     return read_config(document(row["config_file"]), quantization=document(beside) if there else None)
-
-
-def show(capsys: pytest.CaptureFixture[str], *lines: str) -> None:
-    with capsys.disabled():
-        sys.stdout.writelines(f"\n{line}" for line in lines)
 
 
 def scales(*tensors: tuple[int, int, int]) -> int:
@@ -94,16 +89,16 @@ NOT_EXPLAINED = {
 }
 
 
-def test_parameters_are_exact_where_files_and_config_agree(capsys: pytest.CaptureFixture[str]) -> None:
+def test_parameters_are_exact_where_files_and_config_agree(tell: Tell) -> None:
     agreeing = [row for row in rows() if row["params_total"] == row["params_computed_text_backbone"] != ""]
     for row in agreeing:
         assert profile_of(row).params_text == int(row["params_total"]), row["model_id"]
     assert len(agreeing) == 17
     names = ", ".join(row["model_id"].partition("/")[2] for row in agreeing)
-    show(capsys, f"parameters exact: {len(agreeing)} of {len(agreeing)} ({names})")
+    tell(f"parameters exact: {len(agreeing)} of {len(agreeing)} ({names})")
 
 
-def test_the_rest_is_explained_part_by_part(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_rest_is_explained_part_by_part(tell: Tell) -> None:
     lines, explained = [], 0
     for row in rows():
         total = int(row["params_total"] or 0)
@@ -121,10 +116,10 @@ def test_the_rest_is_explained_part_by_part(capsys: pytest.CaptureFixture[str]) 
             f"{name}: {total:,} = text {profile.params_text:,} + {shown or 'nothing'}; left {left:,}"
         )
     assert explained >= 10
-    show(capsys, *lines, f"differences explained to the last parameter: {explained} of {len(lines)}")
+    tell("\n".join([*lines, f"differences explained to the last parameter: {explained} of {len(lines)}"]))
 
 
-def test_text_and_active_parameters_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_and_active_parameters_of_the_table(tell: Tell) -> None:
     checked = 0
     for row in rows():
         if row["params_computed_text_backbone"]:
@@ -133,10 +128,10 @@ def test_text_and_active_parameters_of_the_table(capsys: pytest.CaptureFixture[s
             assert profile.params_active == int(row["params_active_computed"]), row["model_id"]
             checked += 1
     assert checked == 51
-    show(capsys, f"models.csv, text and active parameters: {checked} of {checked} rows")
+    tell(f"models.csv, text and active parameters: {checked} of {checked} rows")
 
 
-def test_caches_and_states_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_caches_and_states_of_the_table(tell: Tell) -> None:
     """Two bytes a value; DeepSeek V4 has a layout of its own."""
     checked = 0
     for row in rows():
@@ -159,10 +154,10 @@ def test_caches_and_states_of_the_table(capsys: pytest.CaptureFixture[str]) -> N
         assert str(profile.max_context) == row["max_context"]
         checked += 1
     assert checked == 61
-    show(capsys, f"models.csv, cache, window, state and context: {checked} of {checked} rows")
+    tell(f"models.csv, cache, window, state and context: {checked} of {checked} rows")
 
 
-def test_every_config_is_read_or_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_config_is_read_or_refused_by_name(tell: Tell) -> None:
     paths = sorted((MODELS / "configs").glob("*.json"))
     names = [path.name for path in paths if not path.name.endswith(".hf_quant_config.json")]
     lines = []
@@ -176,13 +171,12 @@ def test_every_config_is_read_or_refused_by_name(capsys: pytest.CaptureFixture[s
             lines.append(f"{name.removesuffix('.json')}: {profile.family}: {active}")
     assert len(names) == 100
     refused = [line for line in lines if "refused" in line]
-    show(
-        capsys, *lines, f"configs read: {len(lines) - len(refused)} of {len(names)}; refused: {len(refused)}"
-    )
+    read = f"configs read: {len(lines) - len(refused)} of {len(names)}; refused: {len(refused)}"
+    tell("\n".join([*lines, read]))
     assert not refused
 
 
-def test_each_packaged_row_is_what_its_config_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_packaged_row_is_what_its_config_says(tell: Tell) -> None:
     llms = load_llms()
     for row in rows():
         llm = llms[row["model_id"]]
@@ -192,7 +186,7 @@ def test_each_packaged_row_is_what_its_config_says(capsys: pytest.CaptureFixture
         assert llm.params_in_files == (counted or None) or (
             llm.params_in_files is None and not counted % 10**9
         )
-    show(capsys, f"llms.csv, rows as their configs: {len(rows())} of {len(rows())}")
+    tell(f"llms.csv, rows as their configs: {len(rows())} of {len(rows())}")
 
 
 def test_the_layers_that_predict_further_tokens_are_counted_when_a_config_names_them() -> None:

@@ -1,7 +1,6 @@
 """Every row of the test vectors for fit, ceilings and cost, which another program worked out."""
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from app.web.tools import claim
 from app.web.tools.fields import read_typed
+from tests.conftest import Tell
 from tests.domain.llms import vector_bounds, vector_memory, vector_money
 from tests.domain.llms.vectors import (
     EXPECTED,
@@ -47,11 +47,10 @@ CHECKS: dict[str, tuple[Callable[[Line], list[str]], int]] = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_every_row_of_the_file(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_row_of_the_file(name: str, tell: Tell) -> None:
     check, rows = CHECKS[name]
     wrong = {number: found for number, line in enumerate(lines(name), 2) if (found := check(line))}
-    with capsys.disabled():
-        sys.stdout.write(f"\nvectors {name}: {len(lines(name)) - len(wrong)} of {len(lines(name))} rows\n")
+    tell(f"vectors {name}: {len(lines(name)) - len(wrong)} of {len(lines(name))} rows")
     assert wrong == {}
     assert len(lines(name)) == rows
 

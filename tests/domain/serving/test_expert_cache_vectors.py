@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from app.domain.llms.checkpoint.gguf import read_gguf
 from app.domain.serving.expert_cache import MIB, Experts, experts_of, plan_cache
 from app.domain.serving.expert_cache_measured import LOOKUPS, MEASURED
+from tests.conftest import Tell
 from tests.domain.llms.headers import hollow
 
 SHARED = Path(__file__).resolve().parents[4] / "shared"
@@ -86,12 +86,9 @@ def lookups() -> list[bool]:
         ("moe_cache_hit_rates.csv", lookups, 2),
     ],
 )
-def test_the_rows_of_the_file(
-    name: str, check: Callable[[], list[bool]], rows: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_rows_of_the_file(name: str, check: Callable[[], list[bool]], rows: int, tell: Tell) -> None:
     passed = check()
-    with capsys.disabled():
-        sys.stdout.write(f"\nvectors {name}: {sum(passed)} of {len(passed)} rows\n")
+    tell(f"vectors {name}: {sum(passed)} of {len(passed)} rows")
     assert passed == [True] * rows
 
 

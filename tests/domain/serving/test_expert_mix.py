@@ -1,6 +1,5 @@
 """What a mix of ggml types gives the experts of a shape, by llama-quantize's rules worked out by hand."""
 
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from app.domain.serving.expert_mix import (
     experts_of_mix,
     read_mix,
 )
+from tests.conftest import Tell
 from tests.domain.serving.test_expert_cache_vectors import EXPECTED, agrees, lines
 
 QWEN = ExpertShape(
@@ -328,9 +328,8 @@ def test_the_largest_shape_that_is_believed_is_planned() -> None:
 
 
 @pytest.mark.skipif(not EXPECTED.is_dir(), reason="not run: ../shared is not here")
-def test_the_rows_of_the_plans_that_another_program_worked_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_rows_of_the_plans_that_another_program_worked_out(tell: Tell) -> None:
     experts = made("q4_k_m").experts
     passed = [agrees(line, experts) for line in lines("moe_cache_plan.csv")]
-    with capsys.disabled():
-        sys.stdout.write(f"\nvectors moe_cache_plan.csv, from a mix: {sum(passed)} of {len(passed)} rows\n")
+    tell(f"vectors moe_cache_plan.csv, from a mix: {sum(passed)} of {len(passed)} rows")
     assert passed == [True] * 9

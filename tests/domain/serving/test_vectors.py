@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from app.domain.serving.batch import Running, judge
 from app.domain.serving.sampler import Server, sampling_of
 from app.domain.serving.speedup import Form, follows, implied
+from tests.conftest import Tell
 
 EXPECTED = Path(__file__).resolve().parents[4] / "shared" / "expected"
 pytestmark = pytest.mark.skipif(not EXPECTED.is_dir(), reason="not run: ../shared is not here")
@@ -102,12 +102,9 @@ def arithmetic() -> list[bool]:
         ("seed_arithmetic.csv", arithmetic, 14),
     ],
 )
-def test_the_rows_of_the_file(
-    name: str, check: Callable[[], list[bool]], rows: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_rows_of_the_file(name: str, check: Callable[[], list[bool]], rows: int, tell: Tell) -> None:
     passed = check()
-    with capsys.disabled():
-        sys.stdout.write(f"\nvectors {name}: {sum(passed)} of {len(passed)} rows\n")
+    tell(f"vectors {name}: {sum(passed)} of {len(passed)} rows")
     assert passed == [True] * rows
 
 
