@@ -151,6 +151,26 @@ def test_figures_that_follow_and_do_not(
     assert json.loads(run(*words, "--format", "json").stdout)["agrees"] is (code == 0)
 
 
+def test_figures_are_given_as_they_are_printed(run: Run) -> None:
+    """170.6 less 61.9 is 108.7, which a saving prints without its minus."""
+    claim = run("check", "claim", "speedup", "--saved-ms", "109 us", "--gain-percent", "+75 %")
+    assert claim.stdout.startswith("+75 % from 0.109 ms saved means a 0.254 ms step, about 3,900 tokens/s")
+    words = ("check", "claim", "figure", "--before", "170.6 us", "--after", "61.9 us", "--as", "difference")
+    saved = run(*words, "--stated", "108.7 us")
+    assert (saved.exit_code, "is -108.7 (-108.8 to -108.6 as rounded)" in saved.stdout) == (0, True)
+    assert "agrees but for its sign" in saved.stdout
+    assert run(*words, "--stated", "+108.7 us").exit_code == 3
+    for wrong in (
+        ("check", "claim", "speedup", "--saved-ms", "0.109 tok/s", "--gain-percent", "75"),
+        ("check", "claim", "speedup", "--saved-ms", "0.109", "--gain-percent", "1.75x"),
+        (*words, "--stated", "108.7 ms"),
+        (*words, "--stated", "108.7 furlongs"),
+    ):
+        result = run(*wrong)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert any(unit in result.stderr for unit in ("tokens/s", "times", "ms", "furlongs"))
+
+
 def test_two_files_of_identical_runs(run: Run, file: Callable[..., Path]) -> None:
     one, other = (file(name, b"100\n101\n99\n100\n") for name in ("a.txt", "b.txt"))
     result = run("check", "claim", "timings", "--before", one, "--after", other)

@@ -10,8 +10,11 @@ from app.commands import checking_cors
 from app.commands.checking_shared import (
     FILE,
     SHAPE,
+    milliseconds,
     number,
+    percent,
     print_json,
+    printed,
     read_file,
     saying,
     summary_cells,
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
     from app.domain.serving.batch import Verdict
     from app.domain.serving.prefix_cache import FirstToken, RoutingCost
+    from app.domain.serving.printed import Printed
     from app.domain.serving.sampler_remedies import Remedy
     from app.domain.serving.sampler_rules import Field
     from app.domain.serving.timings import Comparison
@@ -124,10 +128,14 @@ def claim() -> None:
 
 
 @claim.command()
-@click.option("--saved-ms", type=number, default=None, help="Milliseconds that a step got shorter by.")
-@click.option("--gain-percent", type=number, default=None, help="Claimed gain in tokens a second: 75.")
-@click.option("--old-step-ms", type=number, default=None, help="Milliseconds of a step before.")
-@click.option("--new-step-ms", type=number, default=None, help="Milliseconds of a step after.")
+@click.option(
+    "--saved-ms", type=milliseconds, default=None, help="What a step got shorter by, in ms, or 109 us."
+)
+@click.option("--gain-percent", type=percent, default=None, help="Claimed gain in tokens a second: 75.")
+@click.option(
+    "--old-step-ms", type=milliseconds, default=None, help="A step before, in ms unless it says us or s."
+)
+@click.option("--new-step-ms", type=milliseconds, default=None, help="A step after, the same way.")
 @click.option("--streams", type=int, default=1, show_default=True, help="Sequences decoded at once.")
 @SHAPE
 @saying
@@ -146,10 +154,10 @@ def speedup(*, shape: str, **given: Any) -> None:
 
 @claim.command()
 @click.option(
-    "--before", type=number, required=True, help="The number before, with the digits it was printed."
+    "--before", type=printed, required=True, help="The number before, with the digits it was printed."
 )
-@click.option("--after", type=number, required=True, help="The number after, the same way.")
-@click.option("--stated", type=number, required=True, help="What is said to follow from the two.")
+@click.option("--after", type=printed, required=True, help="The number after, the same way.")
+@click.option("--stated", type=printed, required=True, help="What is said to follow: 58.6, +58.6 %, 4.8x.")
 @click.option(
     "--as",
     "form",
@@ -159,13 +167,16 @@ def speedup(*, shape: str, **given: Any) -> None:
 )
 @SHAPE
 @saying
-def figure(*, before: Decimal, after: Decimal, stated: Decimal, form: Any, shape: str) -> None:
-    """Tell whether a stated figure follows from the two numbers beside it. Exit code 3: it does not."""
+def figure(*, before: Printed, after: Printed, stated: Printed, form: Any, shape: str) -> None:
+    """Tell whether a stated figure follows from the two numbers beside it. Exit code 3: it does not.
+
+    A percentage or difference without a sign may be the amount of a fall; one with a plus or minus is not.
+    """
     from app.domain.serving.arithmetic import follows_arithmetic  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.documents import follows_document  # noqa: PLC0415 - same
-    from app.domain.serving.speedup import follows  # noqa: PLC0415 - same
+    from app.domain.serving.printed import follows_printed  # noqa: PLC0415 - same
 
-    found = follows(before, after, stated=stated, form=form)
+    found = follows_printed(before, after, stated=stated, form=form)
     if shape == "json":
         print_json(follows_document(found))
     else:

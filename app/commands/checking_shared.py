@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -15,8 +15,11 @@ from app.domain.query_error import QueryError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from app.domain.serving.printed import Printed
     from app.domain.serving.timings import Summary
     from app.domain.serving.traps import Trap
+
+_Read = TypeVar("_Read")
 
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -27,8 +30,33 @@ def number(text: str) -> Decimal:
     """Return a number as people type it, 0.109, 1,200 or +75, its digits as typed."""
     from app.domain.typed import read_figure  # noqa: PLC0415 - keeps --help quick
 
+    return _as_printed(text, read_figure)
+
+
+def milliseconds(text: str) -> Decimal:
+    """Return a time in milliseconds: 0.109, 109 us or 1.23 s."""
+    from app.domain.serving.printed import read_milliseconds  # noqa: PLC0415 - keeps --help quick
+
+    return _as_printed(text, read_milliseconds)
+
+
+def percent(text: str) -> Decimal:
+    """Return a percentage: 75 or +75 %."""
+    from app.domain.serving.printed import read_percent  # noqa: PLC0415 - keeps --help quick
+
+    return _as_printed(text, read_percent)
+
+
+def printed(text: str) -> Printed:
+    """Return a figure as it is printed, with its sign and unit: 613 tok/s or 4.8x."""
+    from app.domain.serving.printed import read_printed  # noqa: PLC0415 - keeps --help quick
+
+    return _as_printed(text, read_printed)
+
+
+def _as_printed(text: str, read: Callable[[str], _Read]) -> _Read:
     try:
-        return read_figure(str(text))
+        return read(str(text))
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 

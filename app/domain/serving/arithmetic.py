@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from app.domain.serving.speedup import UNITS, about, half_step, precise, short
+from app.domain.serving.speedup import UNITS, about, between, ends, half_step, precise, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,14 +95,23 @@ def follows_arithmetic(found: Follows) -> tuple[str, ...]:
     meets = "the two ranges meet" if found.agrees else "the two ranges do not meet"
     printed = _put_in(found.before, found.after, form=found.form)
     may_be = f"{found.stated_least:f} to {found.stated_most:f}{unit}"
+    if found.but_for_sign:
+        meets = f"with a minus, as {found.meant:f}{unit}, {meets}"
+    low_end, high_end = ends(found.least, found.most)
     return (
-        f"{_NAMED[found.form]} = {printed} = {precise(found.computed)}{unit}",
+        f"{_NAMED[found.form]} = {printed} = {_computed(found)}{unit}",
         f"before may be {low:f} to {high:f}, after {found.after - deep:f} to {found.after + deep:f}",
-        f"at least {least} = {precise(found.least)}{unit}",
-        f"at most {most} = {precise(found.most)}{unit}",
-        f"stated {found.stated:f}{unit} may be {may_be}: {meets}",
+        f"at least {least} = {low_end}{unit}",
+        f"at most {most} = {high_end}{unit}",
+        f"stated {found.printed} may be {may_be}: {meets}",
         *_back(found),
     )
+
+
+def _computed(found: Follows) -> str:
+    """Return what two numbers give, to five digits or to as many more as keep it within its range."""
+    told = between(found.computed, least=found.least, most=found.most)
+    return max(told, precise(found.computed), key=len)
 
 
 _NAMED: Final[Mapping[Form, str]] = {
@@ -118,7 +127,7 @@ def _put_in(before: Decimal, after: Decimal, *, form: Form) -> str:
 
 
 def _back(found: Follows) -> tuple[str, ...]:
-    stated = f"{found.stated:f}{UNITS[found.form]}"
+    stated = f"{found.meant:f}{UNITS[found.form]}"
     after, before = found.after_if_stated, found.before_if_stated
     return (
         *([f"And back: {stated} from {found.before:f} would lead to {precise(after)}"] if after else []),

@@ -43,7 +43,8 @@ _SPEEDUP: Final = (
     *("old_tokens_per_s", "new_tokens_per_s", "streams"),
 )
 _BACK: Final = ("stated_least", "stated_most", "after_if_stated", "before_if_stated", "sentence")
-_FOLLOWS: Final = ("before", "after", "stated", "form", "computed", "least", "most", "agrees", *_BACK)
+_AGREES: Final = ("agrees", "but_for_sign")
+_FOLLOWS: Final = ("before", "after", "stated", "form", "computed", "least", "most", *_AGREES, *_BACK)
 _COMPARISON: Final = (
     *("change_percent", "speedup_percent", "overlap_percent", "moved", "widest_half", "outcome", "sentence"),
 )

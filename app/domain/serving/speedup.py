@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -21,7 +21,13 @@ _COARSE: Final = Decimal("0.1")
 _LEAST: Final = Decimal("1e-9")
 _MOST: Final = Decimal("1e12")
 _STATED: Final = 2
+_FEW: Final = 3
+_PRECISE: Final = 5
+_MANY: Final = 20
 _ELSEWHERE_MS: Final = tuple(map(Decimal, ("1", "5", "20", "50", "100")))
+
+_OF_CHANGE: Final[frozenset[Form]] = frozenset(("percent", "difference"))
+"""Forms of a stated figure that are below 0 where something fell."""
 
 UNITS: Final[dict[Form, str]] = {"percent": " %", "times": " times", "difference": "", "share": " %"}
 
@@ -99,7 +105,7 @@ def _elsewhere(claim: Speedup, step_ms: Decimal) -> Elsewhere:
 
 def short(number: Decimal) -> str:
     """Return a number to three significant digits, or all before its point: 0.25433 is 0.254."""
-    return _rounded(number, 3)
+    return _rounded(number, _FEW)
 
 
 def about(number: Decimal) -> str:
@@ -109,18 +115,34 @@ def about(number: Decimal) -> str:
 
 def precise(number: Decimal) -> str:
     """Return a number to five significant digits, for one that is reckoned on with: 0.25433."""
-    return _rounded(number, 5)
+    return _rounded(number, _PRECISE)
+
+
+def between(number: Decimal, *, least: Decimal, most: Decimal) -> str:
+    """Return a number to three significant digits, or to as many more as keep it within two others."""
+    fitting = (count for count in range(_FEW, _MANY) if least <= _cut(number, count) <= most)
+    return _rounded(number, next(fitting, _MANY))
+
+
+def ends(least: Decimal, most: Decimal) -> tuple[str, str]:
+    """Return both ends of a range to five significant digits, or to as many more as its width takes."""
+    widest, width = max(abs(least), abs(most)), most - least
+    digits = min(max(_PRECISE, widest.adjusted() - width.adjusted() + _FEW), _MANY)
+    return _rounded(least, digits), _rounded(most, digits)
 
 
 def _rounded(number: Decimal, digits: int, *, whole: bool = False) -> str:
     """Return a number to so many significant digits; those before its point are cut only when `whole`."""
     if number == 0:
         return "0"
+    text = f"{_cut(number, digits, whole=whole):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _cut(number: Decimal, digits: int, *, whole: bool = False) -> Decimal:
     places = digits - 1 - number.adjusted()
     step = Decimal(1).scaleb(-(places if whole else max(places, 0)))
-    rounded = number.quantize(step, rounding=ROUND_HALF_UP)  # 125 is about 130, as people round
-    text = f"{rounded:,f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return number.quantize(step, rounding=ROUND_HALF_UP)  # 125 is about 130, as people round
 
 
 def implied(
@@ -192,7 +214,8 @@ def _steps(
 class Follows:
     """Whether a stated figure follows from two numbers, each taken to be rounded at its last digit.
 
-    `least` and `most` bound what the two can give; `computed` is what they give as printed.
+    `least` and `most` bound what the two can give; `computed` is what they give as printed. A figure that is
+    not `is_signed` has neither plus nor minus before it, and may be the amount of a fall.
     """
 
     before: Decimal
@@ -202,11 +225,33 @@ class Follows:
     computed: Decimal
     least: Decimal
     most: Decimal
+    is_signed: bool = False
 
     @property
     def agrees(self) -> bool:
-        """Whether any rounding of the three fits."""
-        return self.least <= self.stated_most and self.stated_least <= self.most
+        """Whether any rounding of the three fits, of an amount without a sign also as that of a fall."""
+        return self._fits(self.stated) or self.but_for_sign
+
+    @property
+    def but_for_sign(self) -> bool:
+        """Whether a percentage or difference without a sign fits as the amount of a fall, and only so."""
+        is_amount = self.form in _OF_CHANGE and self.stated > 0 and not self.is_signed
+        return is_amount and not self._fits(self.stated) and self._fits(-self.stated)
+
+    def _fits(self, stated: Decimal) -> bool:
+        half = half_step(stated)
+        return self.least <= stated + half and stated - half <= self.most
+
+    @property
+    def meant(self) -> Decimal:
+        """The stated figure with the sign that it has as a change from before to after."""
+        return -self.stated if self.but_for_sign else self.stated
+
+    @property
+    def printed(self) -> str:
+        """The stated figure as it is printed, with its unit."""
+        sign = "+" if self.is_signed and self.stated > 0 else ""
+        return f"{sign}{self.stated:f}{UNITS[self.form]}"
 
     @property
     def stated_least(self) -> Decimal:
@@ -221,15 +266,15 @@ class Follows:
     @property
     def after_if_stated(self) -> Decimal | None:
         """What the number after would be, were the stated figure right; None if not above 0."""
-        after = _reversed_after(self.before, self.stated, form=self.form)
+        after = _reversed_after(self.before, self.meant, form=self.form)
         return after if after > 0 else None
 
     @property
     def before_if_stated(self) -> Decimal | None:
         """What the number before would be, were the stated figure right; None if not above 0."""
-        factor = _reversed_after(Decimal(1), self.stated, form=self.form)
+        factor = _reversed_after(Decimal(1), self.meant, form=self.form)
         if self.form == "difference":
-            before = self.after - self.stated
+            before = self.after - self.meant
         else:
             before = self.after / factor if factor > 0 else Decimal(0)
         return before if before > 0 else None
@@ -238,8 +283,10 @@ class Follows:
     def sentence(self) -> str:
         """The verdict in words."""
         verdict = "follows from them" if self.agrees else "does not follow from them: inconsistent"
-        bounds = f"{precise(self.least)} to {precise(self.most)} as rounded"
-        return f"{self.told} ({bounds}); the stated {self.stated:f}{UNITS[self.form]} {verdict}."
+        if self.but_for_sign:
+            verdict = "agrees but for its sign: right of what fell or was saved, wrong of what was gained"
+        least, most = ends(self.least, self.most)
+        return f"{self.told} ({least} to {most} as rounded); the stated {self.printed} {verdict}."
 
     @property
     def otherwise(self) -> str:
@@ -247,12 +294,14 @@ class Follows:
         if self.agrees:
             return ""
         unit = UNITS[self.form]
-        if self.form in {"percent", "difference"} and replace(self, stated=-self.stated).agrees:
+        if self.form in _OF_CHANGE and self._fits(-self.stated):
             falls = "a figure of what falls is below 0" if self.stated > 0 else "one of what rises is above 0"
             return f"As {-self.stated:f}{unit} it follows: {falls}."
         if self.form == "difference":
             return ""
-        swapped = follows(self.after, self.before, stated=self.stated, form=self.form)
+        swapped = follows(
+            self.after, self.before, stated=self.stated, form=self.form, is_signed=self.is_signed
+        )
         if not swapped.agrees:
             return ""
         return (
@@ -275,11 +324,16 @@ class Follows:
         """What the two numbers give, in words."""
         sign = "+" if self.form == "percent" and self.computed > 0 else ""
         link = {"percent": "over", "times": "over", "difference": "less", "share": "of"}[self.form]
-        return f"{self.after:f} {link} {self.before:f} is {sign}{short(self.computed)}{UNITS[self.form]}"
+        found = between(self.computed, least=self.least, most=self.most)
+        return f"{self.after:f} {link} {self.before:f} is {sign}{found}{UNITS[self.form]}"
 
 
-def follows(before: Decimal, after: Decimal, *, stated: Decimal, form: Form) -> Follows:
+def follows(
+    before: Decimal, after: Decimal, *, stated: Decimal, form: Form, is_signed: bool = False
+) -> Follows:
     """Return whether a stated percentage, factor, difference or share follows from two printed numbers.
+
+    `is_signed` says that a plus or minus is printed before the stated one, which is then no bare amount.
 
     Raises:
         InputError: a number is not positive, too large, or so coarse that it may be zero.
@@ -298,6 +352,7 @@ def follows(before: Decimal, after: Decimal, *, stated: Decimal, form: Form) -> 
         computed=_worked(before, after, form=form),
         least=_worked(before + wide, after - deep, form=form),
         most=_worked(before - wide, after + deep, form=form),
+        is_signed=is_signed,
     )
 
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from app.domain.query import QueryError
 from app.domain.serving.arithmetic import follows_arithmetic, signed, speedup_arithmetic
 from app.domain.serving.documents import follows_document, speedup_document
-from app.domain.serving.speedup import UNITS, follows, implied, short
+from app.domain.serving.printed import follows_printed, read_milliseconds, read_percent, read_printed
+from app.domain.serving.speedup import UNITS, implied, short
 from app.web.tools.fields import Field, options_of
 from app.web.tools.tool import Example, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from decimal import Decimal
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from app.domain.serving.printed import Printed
     from app.domain.serving.speedup import Follows, Form, Speedup
     from app.web.tools.fields import Typed
     from app.web.tools.tool import Llms
+
+_Read = TypeVar("_Read")
 
 _MOST_STREAMS: Final = 1_000_000
 _STEPS: Final = ("saved_ms", "gain_percent", "old_step_ms", "new_step_ms")
@@ -34,7 +37,7 @@ FIELDS: Final = (
     Field(
         name="saved_ms",
         label="Time saved, ms",
-        about="Milliseconds that a step got shorter by, as 0.109; below 0 where it got longer.",
+        about="What a step got shorter by, as 0.109 or 109 us; below 0 where it got longer.",
         is_number=True,
     ),
     Field(
@@ -46,13 +49,13 @@ FIELDS: Final = (
     Field(
         name="old_step_ms",
         label="Step before, ms",
-        about="Milliseconds that a step took before the change.",
+        about="What a step took before the change, in ms unless it says us or s.",
         is_number=True,
     ),
     Field(
         name="new_step_ms",
         label="Step after, ms",
-        about="Milliseconds that a step takes after it.",
+        about="What a step takes after it, the same way.",
         is_number=True,
     ),
     Field(
@@ -65,7 +68,7 @@ FIELDS: Final = (
     Field(
         name="before",
         label="Number before",
-        about="With the digits it was printed with: 613, not 613.0.",
+        about="With the digits it was printed with, 613, not 613.0; its unit may stand behind it.",
         is_number=True,
     ),
     Field(
@@ -77,7 +80,7 @@ FIELDS: Final = (
     Field(
         name="stated",
         label="Stated figure",
-        about="What is said to follow from the two, as 58.6.",
+        about="What is said to follow from the two, as 58.6 or +58.6 %; without a sign it may be what fell.",
         is_number=True,
     ),
     Field(
@@ -131,8 +134,11 @@ class Found:
 
 def find(typed: Typed, _llms: Llms) -> Found | None:
     """Return what the speed-up implies and whether the figure follows, each where it is filled in."""
-    steps = {name: typed.number(name) for name in _STEPS}
-    printed = {name: typed.number(name) for name in _PRINTED}
+    steps = {
+        name: _read(typed, name, read=read_percent if name == "gain_percent" else read_milliseconds)
+        for name in _STEPS
+    }
+    printed = {name: _read(typed, name, read=read_printed) for name in _PRINTED}
     streams = typed.whole("streams", low=1, high=_MOST_STREAMS) or 1
     has_speedup = any(value is not None for value in steps.values())
     has_figure = any(value is not None for value in printed.values())
@@ -143,11 +149,22 @@ def find(typed: Typed, _llms: Llms) -> Found | None:
     before, after, stated = (_filled(name, value) for name, value in printed.items())
     return Found(
         speedup=implied(**steps, streams=streams) if has_speedup else None,
-        figure=follows(before, after, stated=stated, form=_FORMS[typed.text("as")]),
+        figure=follows_printed(before, after, stated=stated, form=_FORMS[typed.text("as")]),
     )
 
 
-def _filled(name: str, value: Decimal | None) -> Decimal:
+def _read(typed: Typed, name: str, *, read: Callable[[str], _Read]) -> _Read | None:
+    """Return a figure as people print it, 0.109, 1.23 s or +75 %; None for nothing."""
+    text = typed.text(name).strip()
+    if not text:
+        return None
+    try:
+        return read(text)
+    except ValueError as error:
+        raise QueryError(name, text, str(error)) from error
+
+
+def _filled(name: str, value: Printed | None) -> Printed:
     if value is None:
         raise QueryError(name, "empty", "give the number before, the one after and the stated figure")
     return value
@@ -184,6 +201,7 @@ def rows(found: Found) -> Iterator[Sequence[object]]:
             yield "figure", name, getattr(found.figure, name), "", ""
         for name in _COMPUTED:
             yield "figure", name, getattr(found.figure, name), found.unit.strip(), ""
+        yield "figure", "but_for_sign", found.figure.but_for_sign, "", ""
         yield "figure", "agrees", found.figure.agrees, "", found.figure.sentence
 
 

@@ -130,13 +130,14 @@ def test_rounding_for_people() -> None:
 def test_what_a_figure_follows_as_where_it_does_not_follow() -> None:
     # 100 ms down to 70 ms is 30 % less time, and 100 / 70 - 1 = 42.9 % more speed.
     def otherwise(before: str, after: str, stated: str, form: Form) -> str:
-        return follows(Decimal(before), Decimal(after), stated=Decimal(stated), form=form).otherwise
+        numbers = (Decimal(before), Decimal(after))
+        return follows(*numbers, stated=Decimal(stated), form=form, is_signed=stated[0] in "+-").otherwise
 
     assert (
-        otherwise("100", "70", "30", "percent") == "As -30 % it follows: a figure of what falls is below 0."
+        otherwise("100", "70", "+30", "percent") == "As -30 % it follows: a figure of what falls is below 0."
     )
     assert otherwise("70", "100", "-42.9", "percent").startswith("As 42.9 % it follows: one of what rises")
-    assert otherwise("143.2", "45.1", "98.1", "difference").startswith("As -98.1 it follows")
+    assert otherwise("143.2", "45.1", "+98.1", "difference").startswith("As -98.1 it follows")
     assert otherwise("100", "70", "43", "percent").startswith(
         "The other way round it follows: 100 over 70 is +42.9 %. That is right where both numbers are times"
     )

@@ -93,6 +93,33 @@ def test_published_figures_that_follow_and_do_not(
     assert said.endswith("inconsistent." if "not" in heading else "follows from them.")
 
 
+def test_figures_are_taken_as_they_are_printed(tools: TestClient) -> None:
+    """0.109 ms is 109 us; the rest as in the tests above, which have no units."""
+    for saved in ("0.109 ms", "109 us", "109 \N{MICRO SIGN}s", "0.000109 s"):
+        tree = page(tools, saved_ms=saved, gain_percent="+75 %")
+        assert (
+            tree.css_first("#found .verdict").text().startswith("+75 % from 0.109 ms saved means a 0.254 ms")
+        )
+    tree = page(tools, before="613 tok/s", after="972 tok/s", stated="+46.8 %")
+    assert tree.css_first("#follows").text() == "The figure does not follow: inconsistent"
+    tree = page(tools, before="1.23 s", after="4.65 s", stated="4.8x", **{"as": "times"})
+    assert tree.css_first("#found .verdict").text().startswith("4.65 over 1.23 is 3.78 times")
+    assert tree.css_first("pre.command").text() == (
+        "inferprice check claim figure --before '1.23 s' --after '4.65 s' --stated 4.8x --as times"
+    )
+
+
+def test_a_saving_follows_but_for_its_sign_and_says_so(tools: TestClient) -> None:
+    typed = {"before": "170.6", "after": "61.9", "stated": "108.7", "as": "difference"}
+    tree = page(tools, **typed)
+    assert tree.css_first("#follows").text() == "The figure follows but for its sign"
+    assert "the stated 108.7 agrees but for its sign" in tree.css_first("#found .verdict").text()
+    figure = tools.get(f"{PATH}.json?{urlencode(typed)}").json()["found"]["figure"]
+    assert (figure["agrees"], figure["but_for_sign"]) == (True, True)
+    strict = page(tools, **{**typed, "stated": "+108.7"})
+    assert strict.css_first("#follows").text() == "The figure does not follow: inconsistent"
+
+
 def test_the_rounding_is_shown_and_what_the_figure_would_need(tools: TestClient) -> None:
     """613 x 1.468 = 899.884, and 972 / 1.468 = 662.125."""
     assert lines(page(tools, **FIGURE), "follows") == [
@@ -145,7 +172,13 @@ def test_both_groups_may_be_filled_and_their_twins_are_the_commands_documents(to
         ({"stated": "46.8"}, "before"),
         ({**FIGURE, "before": "0"}, "before"),
         ({**FIGURE, "after": "-972"}, "after"),
-        ({**FIGURE, "stated": "46.8 %"}, "stated"),
+        ({**FIGURE, "stated": "46.8x"}, "stated"),
+        ({**FIGURE, "stated": "46.8 ms"}, "stated"),
+        ({**FIGURE, "stated": "46.8 % more"}, "stated"),
+        ({**FIGURE, "before": "613 tok/s", "after": "972 ms"}, "after"),
+        ({"saved_ms": "0.109 tok/s", "gain_percent": "75"}, "saved_ms"),
+        ({"saved_ms": "0.109 ms", "gain_percent": "1.75x"}, "gain_percent"),
+        ({"old_step_ms": "NaN ms", "gain_percent": "75"}, "old_step_ms"),
         ({**SPEEDUP, "before": "613"}, "after"),
     ],
 )
