@@ -46,18 +46,62 @@ def test_pretty_results_one_after_another_are_repetitions(read: Read) -> None:
 
 
 def test_the_model_that_a_file_names_is_placed_without_naming_it(read: Read) -> None:
-    """Eight streams read 15,136,811,008 B a pass at 3.35 TB/s: 1,770.5 tokens/s, of which 820 are 46.3 %."""
+    """Eight streams read 15,306,680,320 B a pass, of which 8 x 512 x 41,472 B are the cache, at 3.35 TB/s.
+
+    That makes 1,750.9 tokens/s, of which 820 are 46.8 %.
+    """
     (one,) = found(read(FOUR, *PLACED, "--format", "json"))["configurations"]
     beside = one["beside"]
     assert (beside["llm"], beside["batch"], beside["bound_by"]) == ("Qwen/Qwen3-8B", 8, "memory")
-    assert beside["batch_bound_tokens_per_s"] == pytest.approx(8 * 3.35e12 / 15_136_811_008)
-    assert beside["share_of_batch_bound"] == pytest.approx(820 * 15_136_811_008 / 8 / 3.35e12)
-    assert beside["measured"] == "820|h100-sxm|bf16||8"
-    assert beside["arithmetic"][0].endswith("= 1,770.5 tokens/s; 820.0 / 1,770.5 = 46.3 %")
-    assert "Bound of a batch of 8: (15,136,811,008 B of weights + 0 B of cache)" in read(FOUR, *PLACED).stdout
+    assert beside["batch_bound_tokens_per_s"] == pytest.approx(8 * 3.35e12 / 15_306_680_320)
+    assert beside["share_of_batch_bound"] == pytest.approx(820 * 15_306_680_320 / 8 / 3.35e12)
+    assert beside["measured"] == "820|h100-sxm|bf16||8|512"
+    assert beside["arithmetic"][1].endswith("= 1,750.9 tokens/s; 820.0 / 1,750.9 = 46.8 %")
+    assert (
+        "Bound of a batch of 8: (15,136,811,008 B of weights + 169,869,312 B of cache)"
+        in read(FOUR, *PLACED).stdout
+    )
     unknown = results.as_bytes(results.vllm(model_id="mine"))
-    assert "No bound: fill in the model, which the file does not tell." in read(unknown, *PLACED).stdout
+    assert (
+        "No bound: the file names mine, which is not among the models here." in read(unknown, *PLACED).stdout
+    )
     assert read(FOUR, "--llm", "Qwen/Qwen3-8B").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--card", "h100", "--weights", "bf16"), "--card: 'h100' is not right: did you mean h100-nvl"),
+        (("--card", "h100-sxm", "--weights", "q4_k_m"), "--weights: 'q4_k_m' is not right: it is a mix"),
+        ((*PLACED, "--kv", "fp7"), "--kv: 'fp7' is not right: did you mean fp8?"),
+        (
+            (*PLACED, "--llm", "Qwen3-8"),
+            "--llm: 'Qwen3-8' is neither a known model nor a file: use Qwen/Qwen3-8B",
+        ),
+    ],
+)
+def test_a_wrong_option_is_named_as_it_is_typed(read: Read, words: tuple[str, ...], said: str) -> None:
+    result = read(FOUR, *words)
+    assert result.exit_code == 2
+    assert f"Error: {said}" in result.stderr
+    assert "|" not in result.stderr
+
+
+def test_what_counts_is_said_and_a_common_spelling_is_taken(read: Read) -> None:
+    data = results.as_bytes(results.sglang(server_info={"model_path": "Qwen/Qwen3-8B", "tp_size": 2}))
+    (one,) = found(read(data, "--card", "h100-sxm", "--weights", "fp16", "--format", "json"))[
+        "configurations"
+    ]
+    assert (one["mean_prompt_tokens"], one["mean_output_tokens"]) == (1024, 256)
+    assert (one["beside"]["gpus"], one["beside"]["weights"], one["beside"]["context_tokens"]) == (
+        2,
+        "bf16",
+        1024,
+    )
+    assert one["beside"]["counted"][0] == "The file says tp_size 2, so 2 GPUs count."
+    assert one["beside"]["weights_basis"].startswith("estimate: parameters x 16 bits")
+    (typed,) = found(read(data, *PLACED, "--gpus", "1", "--format", "json"))["configurations"]
+    assert "and 1 GPU was given" in typed["bound"]
 
 
 def test_prompts_that_were_read_stand_beside_the_bound_of_prefill(read: Read) -> None:

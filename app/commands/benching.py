@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from app.domain.serving.benchmarked import Configuration
     from app.domain.serving.beside import Bench, Placed
+    from app.domain.serving.ran_on import On
     from app.settings import Settings
 
 _NEEDED: Final = ("card", "weights")
@@ -41,10 +42,24 @@ def bench() -> None:
 @click.option("--flag", "flags", multiple=True, help="A flag that was on; the log may say otherwise.")
 @click.option("--llm", default=None, metavar="ID|CONFIG.JSON", help="The model, to set speeds beside bounds.")
 @click.option("--card", default=None, help="The card it ran on: h100-sxm.")
-@click.option("--weights", default=None, help="The format of its weights: fp8.")
-@click.option("--gpus", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--context", type=click.IntRange(0), default=None, help="Tokens of each request's context.")
-@click.option("--kv", default="", help="The format of the cache: bf16, fp8.")
+@click.option(
+    "--weights",
+    default=None,
+    help="The format of its weights: bf16, fp8, int4-g128, nvfp4, mxfp4, gguf-q4-k, gguf-q8-0 and others.",
+)
+@click.option(
+    "--gpus",
+    type=click.IntRange(1, 100_000),
+    default=None,
+    help="How many hold the model together; what the files say by default, else 1.",
+)
+@click.option(
+    "--context",
+    type=click.IntRange(0, 100_000_000),
+    default=None,
+    help="Tokens of each request's context; the mean prompt of the files by default.",
+)
+@click.option("--kv", default="", help="The format of the cache: bf16, fp8, q8-0, q4-0.")
 @SHAPE
 @click.pass_obj
 @saying
@@ -61,9 +76,9 @@ def read(
 ) -> None:
     """Read results of vLLM's and SGLang's serving benchmarks, llama-bench and GuideLLM, and check them.
 
-    Files with the same settings repeat one configuration. With --card and --weights each stands beside the
-    bounds of the model that its file names, or of --llm: those of decoding, or that of prefill where only
-    prompts were read. Exit code 3: a trap forbids a finding.
+    Files with the same settings, and lengths within a tenth, repeat one configuration. With --card and
+    --weights each stands beside the bounds of the model that its file names, or of --llm: those of decoding,
+    or that of prefill where only prompts were read. Exit code 3: a trap forbids a finding.
     """
     from app.domain.serving.benches import read_runs  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.benchmarked import configurations  # noqa: PLC0415 - same
@@ -86,8 +101,8 @@ def _places(
     settings: Settings, found: Sequence[Configuration], *, ran: Mapping[str, Any]
 ) -> list[Placed | None]:
     """Return for each configuration where it lies beside its bounds, None when nothing is named for one."""
-    from app.commands.llms import known_llms, subject_profile  # noqa: PLC0415 - keeps --help quick
-    from app.domain.serving.beside import On, placed, placed_by_name  # noqa: PLC0415 - same
+    from app.commands.llms import known_llms, subject, subject_profile  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.beside import placed, placed_by_name  # noqa: PLC0415 - same
 
     named = [name for name in ("llm", "card", "weights") if ran[name] is not None]
     if not named:
@@ -97,12 +112,25 @@ def _places(
             f"A bound needs {', '.join(f'--{name}' for name in ('llm', *_NEEDED))}, the first only where the "
             f"file names no model; only {', '.join(f'--{name}' for name in named)} is there."
         )
-    on = On(**{name: ran[name] for name in ("card", "weights", "gpus", "context", "kv")})
+    on = _on(ran)
+    if ran["llm"]:
+        subject(settings, ran["llm"], name="--llm")
     llm, profile = subject_profile(settings, ran["llm"], beside=None) if ran["llm"] else ("", None)
     if profile is not None and not llm:
         return [placed(one, on, profile=profile, llm=llm) for one in found]
     llms = known_llms(settings)
     return [placed_by_name(one, on, llm=llm, llms=llms) for one in found]
+
+
+def _on(ran: Mapping[str, Any]) -> On:
+    """Return what it ran on; raises QueryError by the name of the option that is wrong."""
+    from app.domain.query_error import QueryError  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.ran_on import On, checked  # noqa: PLC0415 - same
+
+    try:
+        return checked(On(**{name: ran[name] for name in ("card", "weights", "gpus", "context", "kv")}))
+    except QueryError as error:
+        raise QueryError(f"--{error.field}", error.value, error.expected) from None
 
 
 def _text(found: Bench) -> str:
@@ -112,8 +140,7 @@ def _text(found: Bench) -> str:
     rows = [[str(at), one.title, *summary_cells(one.summary)] for at, one in enumerate(each, start=1)]
     lines = [text_table([("", True), ("What", False), *summary_heads("tokens/s")], rows)]
     for at, (one, place) in enumerate(found.pairs, start=1):
-        settings = ", ".join(f"{name} {value}" for name, value in one.runs[0].settings)
-        lines.append(f"{at}: {settings or 'no settings stated'}")
+        lines.append(f"{at}: {one.told or 'no settings stated'}")
         lines += [] if place is None else [place.said, *(f"{what}: {sum_}." for what, sum_ in place.sums)]
         lines += [*trap_lines(one.traps), *one.remarks]
     lines += [*trap_lines(found.traps), *found.unchecked]

@@ -9,23 +9,19 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from app.domain.serving.benches import (
+from app.domain.serving.bench_guidellm import GUIDELLM_METRICS, guidellm_strategy, guidellm_told
+from app.domain.serving.bench_llama import llama_settings
+from app.domain.serving.bench_run import GUIDELLM, LLAMA_BENCH, SGLANG, VLLM, told_names
+from app.domain.serving.bench_serving import (
     DRAFTED,
-    GUIDELLM,
-    GUIDELLM_METRICS,
-    LLAMA_BENCH,
-    SGLANG,
     SGLANG_SERVER,
     SGLANG_SETTINGS,
-    VLLM,
-    guidellm_strategy,
-    guidellm_told,
-    llama_settings,
-    reader_of,
-    sglang_server,
-    told_names,
+    is_split,
+    sglang_servers,
     vllm_settings,
 )
+from app.domain.serving.benches import reader_of
+from app.domain.serving.layout import LONGEST_CARDS, SGLANG_SIZES
 from app.domain.serving.reading import read_values, shown
 
 if TYPE_CHECKING:
@@ -37,6 +33,7 @@ _SERVING: Final = (
     *("max_concurrency", "max_concurrent_requests", "num_prompts", "failed"),
     *("median_ttft_ms", "median_itl_ms", "mean_ttft_ms", "total_input_tokens"),
 )
+_CARDS: Final = ("gpu_info", "devices")
 
 
 def kept_results(data: bytes, name: str, *, most: int | None = None) -> str:
@@ -88,13 +85,23 @@ def _vllm(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sglang(document: Mapping[str, Any]) -> dict[str, Any]:
-    server = _only(sglang_server(document), ("model_path", *SGLANG_SERVER))
     kept = _only(document, (*SGLANG_SETTINGS, *_SERVING, *DRAFTED))
+    first, *others = sglang_servers(document)
+    server = _only(first, ("model_path", *SGLANG_SERVER))
+    if is_split(document):
+        return kept | {"server_info": {"decode": [server, *(_only(one, SGLANG_SIZES) for one in others)]}}
     return kept | {"server_info": server} if server else kept
 
 
 def _llama(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_only(document, llama_settings(document)), "samples_ts": document["samples_ts"]}
+    kept = {**_only(document, llama_settings(document)), "samples_ts": document["samples_ts"]}
+    cards = {name: document[name] for name in _CARDS if _is_list_of_cards(document.get(name))}
+    return kept | cards
+
+
+def _is_list_of_cards(value: Any) -> bool:
+    """Tell whether a text may be a card's name as often as there are such cards, all of which are counted."""
+    return isinstance(value, str) and len(value) <= LONGEST_CARDS
 
 
 def _guidellm(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,24 +1,35 @@
-"""Runs of result files put together by configuration, with the traps that each configuration springs."""
+"""Runs of result files put together by configuration, with the traps that each configuration springs.
+
+Where files tell how long prompts and answers were, runs repeat one configuration only if the means of a
+request lie within `LENGTH_TOLERANCE` of the least of them. A seed draws other lengths: the mean of 200 that
+lie evenly between 0 and twice their mean strays by 1 / sqrt(3 x 200) = 4.1 %, two such means by 5.8 % from
+one another. Workloads that people set apart lie further apart than a tenth, mostly by a factor of two, and a
+tenth more to read of a cache moves the bound of a batch by less than a tenth.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from app.domain.serving.figures import counted_as
 from app.domain.serving.timings import NOTHING_KNOWN, Summary, summarised
 from app.domain.serving.traps import Evidence, Trap, in_all, in_evidence, in_one, too_wide
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from app.domain.serving.benches import Run
+    from app.domain.serving.bench_run import Run
+    from app.domain.serving.layout import Layout
+
+LENGTH_TOLERANCE: Final = Decimal("0.1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """Runs that share tool, model, phase and settings: each further one repeats it."""
+    """Runs that share tool, model, phase, settings and lengths: each further one repeats it."""
 
     runs: tuple[Run, ...]
     summary: Summary
@@ -41,6 +52,17 @@ class Configuration:
     def context(self) -> int | None:
         """How many tokens a stream had before the first that was timed, None where the files do not tell."""
         return self.runs[0].context
+
+    @property
+    def layout(self) -> Layout | None:
+        """How GPUs shared the model, None where the files do not tell."""
+        return self.runs[0].layout
+
+    @property
+    def least_mean_prompt(self) -> int | None:
+        """The least of the runs' means of the tokens of a prompt, rounded down, None where none tells."""
+        means = [run.mean_prompt_tokens for run in self.runs if run.mean_prompt_tokens is not None]
+        return int(min(means)) if means else None
 
     @property
     def per_pass(self) -> Decimal | None:
@@ -67,6 +89,21 @@ class Configuration:
         """The mean of the runs' own means of the tokens of a prompt, None where none tells."""
         return _mean(run.mean_prompt_tokens for run in self.runs)
 
+    @property
+    def mean_output_tokens(self) -> Decimal | None:
+        """The mean of the runs' own means of the tokens of an answer, None where none tells."""
+        return _mean(run.mean_output_tokens for run in self.runs)
+
+    @property
+    def told(self) -> str:
+        """The settings that tell it from the others, and how long prompts and answers were."""
+        lengths = (
+            ("mean tokens of a prompt", self.mean_prompt_tokens),
+            ("mean tokens of an answer", self.mean_output_tokens),
+        )
+        settings = [f"{name} {value}" for name, value in self.runs[0].settings]
+        return ", ".join([*settings, *(f"{name} {mean:,.1f}" for name, mean in lengths if mean is not None)])
+
 
 def _mean(values: Iterable[Decimal | None]) -> Decimal | None:
     known = [value for value in values if value is not None]
@@ -85,10 +122,50 @@ def configurations(runs: Iterable[Run]) -> list[Configuration]:
 
 def grouped(runs: Iterable[Run]) -> list[list[Run]]:
     """Return the runs of each configuration, in the order in which each first comes."""
-    groups: dict[tuple[object, ...], list[Run]] = {}
-    for run in runs:
-        groups.setdefault((run.tool, run.model, run.phase, run.settings), []).append(run)
-    return list(groups.values())
+    alike: dict[tuple[object, ...], list[tuple[int, Run]]] = {}
+    for at, run in enumerate(runs):
+        alike.setdefault((run.tool, run.model, run.phase, run.settings), []).append((at, run))
+    groups = [
+        sorted(group, key=_place)
+        for each in alike.values()
+        for prompts in _near(each, of=_prompt)
+        for group in _near(prompts, of=_answer)
+    ]
+    return [[run for _, run in group] for group in sorted(groups, key=lambda group: group[0][0])]
+
+
+def _place(placed: tuple[int, Run]) -> int:
+    return placed[0]
+
+
+def _figure(known: tuple[Decimal, int, Run]) -> tuple[Decimal, int]:
+    return known[:2]
+
+
+def _prompt(run: Run) -> Decimal | None:
+    return run.mean_prompt_tokens
+
+
+def _answer(run: Run) -> Decimal | None:
+    return run.mean_output_tokens
+
+
+def _near(
+    runs: Sequence[tuple[int, Run]], *, of: Callable[[Run], Decimal | None]
+) -> list[list[tuple[int, Run]]]:
+    """Return runs whose figure lies near the least of theirs, in whatever order they come.
+
+    Those without a figure are a group of their own.
+    """
+    known = sorted(((value, at, run) for at, run in runs if (value := of(run)) is not None), key=_figure)
+    groups = [[(at, run) for at, run in runs if of(run) is None]]
+    least: Decimal | None = None
+    for value, at, run in known:
+        if least is None or value > least * (1 + LENGTH_TOLERANCE):
+            least = value
+            groups.append([])
+        groups[-1].append((at, run))
+    return [group for group in groups if group]
 
 
 def _configuration(runs: Sequence[Run]) -> Configuration:
@@ -102,7 +179,8 @@ def _remarks(runs: Iterable[Run]) -> Iterator[str]:
     for run in runs:
         yield from (f"{run.place}: {remark}" for remark in run.remarks)
         if run.failed:
-            yield f"{run.place}: {run.failed:,} requests failed; those that did not may have had it easier."
+            failed = counted_as(run.failed, "request")
+            yield f"{run.place}: {failed} failed; those that did not may have had it easier."
         if run.per_pass is not None:
             yield f"{run.place}: drafts gave a stream {run.per_pass:.2f} tokens a pass; a bound counts one."
 

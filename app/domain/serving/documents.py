@@ -273,6 +273,8 @@ def configuration_document(one: Configuration) -> dict[str, Any]:
         "model": run.model,
         "phase": run.phase,
         "settings": dict(run.settings),
+        "mean_prompt_tokens": one.mean_prompt_tokens,
+        "mean_output_tokens": one.mean_output_tokens,
         "files": [each.place for each in one.runs],
         "tokens_per_s": summary_document(one.summary),
         "requests_in_flight": one.in_flight,
@@ -306,7 +308,7 @@ def _place(place: Placed | None) -> dict[str, Any]:
 
 
 def _beside(found: Beside, place: Placed) -> dict[str, Any]:
-    on, batch = found.measurement, found.batch_bound
+    on, batch, what = found.measurement, found.batch_bound, place.what
     return {
         "llm": place.llm or None,
         "accelerator": found.card.id,
@@ -315,6 +317,8 @@ def _beside(found: Beside, place: Placed) -> dict[str, Any]:
         "batch": on.batch,
         "context_tokens": on.context_in,
         "kv": on.kv or None,
+        "weights_basis": what.weights.basis if what else None,
+        "counted": [each for each in (what.gpus_remark, *what.remarks) if each] if what else [],
         "batch_bound_tokens_per_s": batch.tokens_per_s if isinstance(batch, DecodeBound) else None,
         "bound_by": batch.bound_by if isinstance(batch, DecodeBound) else None,
         "share_of_batch_bound": _known(found.share_of_batch_bound),

@@ -30,3 +30,8 @@ def quotient(measured: Decimal, bound: Decimal) -> str:
 def speed(value: Decimal) -> str:
     """Return a speed in tokens/s, without the unit."""
     return f"{value:,.1f}" if value >= _MANY else f"{value:,.3f}"
+
+
+def counted_as(count: int, what: str) -> str:
+    """Return so many of a thing, whose plural ends in an s."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

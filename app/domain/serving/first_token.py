@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from app.domain.accelerators import load_catalogue
 from app.domain.llms.formats import FORMATS, Rate
 from app.domain.llms.unknown import Unknown
+from app.domain.serving.figures import counted_as
 from app.domain.serving.prefilled import Worked, params_sum, prompt_bound, rate_in_any_engine, worked_of
 
 if TYPE_CHECKING:
@@ -82,9 +83,10 @@ def first_token_of(
 def first_token_sentence(found: BesideFirstToken) -> str:
     """Return in words how a mean time to a first token lies to the least."""
     measured = f"The mean time to a first token, {_ms(found.measured_ms)} ms,"
+    prompt = counted_as(found.prompt_tokens, "token")
     least = (
-        f"the least that reading {found.prompt_tokens:,} tokens takes at the dense {found.rate.precision} "
-        f"rate, {_ms(found.least_ms)} ms"
+        f"the least that reading {prompt} takes at the dense {found.rate.precision} rate, "
+        f"{_ms(found.least_ms)} ms"
     )
     if found.is_below_the_least:
         return (
@@ -102,9 +104,10 @@ def first_token_sums(found: BesideFirstToken) -> Iterator[tuple[str, str]]:
     card = f"{found.rate.dense_tflops:,f} dense {found.rate.precision} TFLOPS{times}"
     quotient = f"{_ms(found.measured_ms)} / {_ms(found.least_ms)} = {found.times_least:,.2f} times"
     yield params_sum(found.worked)
+    prompt = counted_as(found.prompt_tokens, "token")
     yield (
         "Least time to a first token",
-        f"{found.prompt_tokens:,} tokens x {ops} / ({card}) = {_ms(found.least_ms)} ms; {quotient}",
+        f"{prompt} x {ops} / ({card}) = {_ms(found.least_ms)} ms; {quotient}",
     )
 
 

@@ -25,7 +25,7 @@ from app.domain.llms.parallel import Spread
 from app.domain.llms.profile import Part
 from app.domain.llms.unknown import Unknown
 from app.domain.llms.weights import estimated_weights
-from app.domain.serving.figures import percent, share_sum, speed
+from app.domain.serving.figures import counted_as, percent, share_sum, speed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -229,5 +229,5 @@ def params_sum(worked: Worked) -> tuple[str, str]:
 
 
 def _attended(found: BesidePrefill) -> str:
-    before = f"{found.depth_tokens:,} tokens before and " if found.depth_tokens else ""
+    before = f"{counted_as(found.depth_tokens, 'token')} before and " if found.depth_tokens else ""
     return f"{before}half of {found.prompt_tokens:,}"

@@ -18,9 +18,12 @@ from app.domain.llms.unknown import Unknown
 from app.domain.serving.bench_kept import kept_results
 from app.domain.serving.benches import read_runs
 from app.domain.serving.benchmarked import configurations, grouped
-from app.domain.serving.beside import On, bench_of, placed_by_name
+from app.domain.serving.beside import bench_of, placed_by_name
+from app.domain.serving.counted import MOST_CONTEXT
 from app.domain.serving.documents import bench_document
+from app.domain.serving.layout import MOST_GPUS
 from app.domain.serving.prefilled import BesidePrefill
+from app.domain.serving.ran_on import On
 from app.domain.serving.reading import InputError
 from app.domain.serving.traps import lines_that_matter
 from app.web import words
@@ -49,8 +52,6 @@ MOST_CONFIGURATIONS: Final = 500
 """Configurations that are placed beside their bounds at once; the command takes more."""
 
 _MOST_IN_FLIGHT: Final = 1_000_000
-_MOST_GPUS: Final = 100_000
-_MOST_CONTEXT: Final = 100_000_000
 _MS_PER_S: Final = 1000
 _MANY: Final = 100
 _PERCENT: Final = 100
@@ -61,7 +62,8 @@ FIELDS: Final = (
         label="Results",
         about=(
             "One result file or several one after another, of vllm bench serve, SGLang's benchmark, "
-            "llama-bench -o json or GuideLLM. Runs with the same settings repeat one configuration."
+            "llama-bench -o json or GuideLLM. Runs with the same settings, and lengths within a tenth, "
+            "repeat one configuration."
         ),
         rows=12,
     ),
@@ -86,23 +88,22 @@ FIELDS: Final = (
     Field(
         name="gpus",
         label="GPUs",
-        about=f"How many hold the model together: 1 to {_MOST_GPUS:,}.",
-        default="1",
+        about=f"1 to {MOST_GPUS:,}; what the file tells when left empty, else 1.",
         is_number=True,
     ),
     Field(
         name="context",
         label="Context, tokens",
         about=(
-            "Of each request at its first generated token, where the file does not tell; 0 when left empty, "
-            "which makes the bound wider."
+            "Of each request at its first generated token; the mean prompt of the file when left empty, and "
+            "none where it tells none, which makes the bound wider."
         ),
         is_number=True,
     ),
     Field(
         name="kv",
         label="Format of the cache",
-        about="Without it the cache counts nothing, which makes the bound wider.",
+        about="What the file tells when left empty, else the least, which makes the bound wider.",
         choices=(("", "not said"), *((fmt.id, fmt.label) for fmt in KV_FORMATS.values())),
     ),
     Field(
@@ -178,8 +179,8 @@ class Line:
 
     @property
     def settings(self) -> str:
-        """What tells it from the others."""
-        return ", ".join(f"{name} {value}" for name, value in self.one.runs[0].settings)
+        """What tells it from the others, and how long prompts and answers were."""
+        return self.one.told
 
 
 def _rate(value: Decimal) -> str:
@@ -199,7 +200,6 @@ class Found:
     """What the result files say, and what the page shows of it."""
 
     bench: Bench
-    has_cache: bool
 
     @property
     def lines(self) -> list[Line]:
@@ -222,10 +222,14 @@ class Found:
 
     @property
     def may_be_narrower(self) -> bool:
-        """Whether the bound of a batch is known, and leaves out what the cache reads."""
-        found = [place.found for place in self.bench.placed if place is not None]
-        bounds = [each.batch_bound for each in found if isinstance(each, Beside)]
-        return not self.has_cache and any(isinstance(bound, DecodeBound) for bound in bounds)
+        """Whether the bound of a batch is known, and counts less of the cache than there may be."""
+        return any(_counts_less(place) for place in self.bench.placed if place is not None)
+
+
+def _counts_less(place: Placed) -> bool:
+    found, what = place.found, place.what
+    has_bound = isinstance(found, Beside) and isinstance(found.batch_bound, DecodeBound)
+    return has_bound and what is not None and (what.context is None or (what.kv is None and what.context > 0))
 
 
 def _line(at: int, one: Configuration, *, place: Placed) -> Line:
@@ -264,7 +268,7 @@ def find(typed: Typed, llms: Llms) -> Found | None:
     each = configurations(_runs(typed))
     places = [placed_by_name(one, on, llm=llm, llms=llms) for one in each]
     bench = bench_of(each, places, sent=sent, log=typed.text("log"), flags=flags)
-    return Found(bench=bench, has_cache=bool(on.kv and on.context))
+    return Found(bench=bench)
 
 
 def _runs(typed: Typed) -> list[Run]:
@@ -285,8 +289,8 @@ def _on(typed: Typed) -> On:
     return On(
         card=typed.text("card"),
         weights=typed.text("weights"),
-        gpus=typed.whole("gpus", low=1, high=_MOST_GPUS) or 1,
-        context=typed.whole("context", low=0, high=_MOST_CONTEXT),
+        gpus=typed.whole("gpus", low=1, high=MOST_GPUS),
+        context=typed.whole("context", low=0, high=MOST_CONTEXT),
         kv=typed.text("kv"),
     )
 

@@ -18,6 +18,19 @@ SMALL: dict[str, dict[str, Any]] = {
     "sglang": results.sglang(),
     "sglang in detail": results.sglang_detailed(),
     "sglang of a server that told nothing": results.sglang(server_info=None),
+    "sglang of several that decode": results.sglang(
+        server_info={
+            "prefill": [{"model_path": results.SAID}],
+            "decode": [{"model_path": "Qwen/Qwen3-8B", "tp_size": 4, "dp_size": 2}, {"tp_size": 2}, None],
+        }
+    ),
+    "sglang of replicas": results.sglang(
+        server_info={"tp_size": 4, "dp_size": 2, "enable_dp_attention": True, "kv_cache_dtype": "fp8_e4m3"}
+    ),
+    "vllm with its sizes": results.vllm(tensor_parallel_size="8", data_parallel_size=2),
+    "llama-bench on eight cards": results.llama_bench(
+        samples=(43.2,), gpu_info=", ".join(["NVIDIA GeForce RTX 4090"] * 8)
+    ),
     "llama-bench": results.llama_bench(samples=(43.2, 43.1, 43.4, 43.3)),
     "llama-bench now": results.llama_bench_now(n_prompt=512),
     "guidellm": results.guidellm(40.0, 76.5),

@@ -16,7 +16,6 @@ from app.domain.serving.benchmarked import configurations, evidence_of, traps_of
 from app.domain.serving.beside import (
     On,
     beside,
-    measured_text,
     placed,
     placed_by_name,
     sentence,
@@ -256,22 +255,21 @@ def test_failed_requests_are_remarked() -> None:
 
 
 def test_a_speed_beside_the_bounds_of_its_model() -> None:
-    """A token reads 7,568,405,504 bytes of layers and head and 4,096 of the table, at 3.35 TB/s.
+    """A token reads 7,568,405,504 bytes of layers and head, at 3.35 TB/s: 442.63 tokens/s for one stream.
 
-    That is 442.63 tokens/s for one stream and four times as much for four, as the cache counts for nothing.
+    Four streams read 4 x 512 tokens x 73,728 values x 4.5 bits = 84,934,656 bytes of cache besides.
     1,979 dense TFLOPS over two operations for each of 7,568,405,504 parameters are 130,741 tokens/s.
     """
     (one,) = configurations(runs_of(820, 821, 819, 820, max_concurrency=4))
     profile = load_llms()["Qwen/Qwen3-8B"].profile
     on, day = On(card="h100-sxm", weights="fp8"), date(2026, 11, 29)
-    assert measured_text(one, on) == "820|h100-sxm|fp8|1|4||"
     found = beside(one, on, profile=profile, llm="Qwen/Qwen3-8B", day=day)
     assert isinstance(found, Beside)
-    assert float(str(found.times_one_stream)) == pytest.approx(820 * 7_568_409_600 / 3.35e12)
-    assert float(str(found.share_of_batch_bound)) == pytest.approx(820 * 7_568_409_600 / 3.35e12 / 4)
+    assert float(str(found.times_one_stream)) == pytest.approx(820 * 7_568_405_504 / 3.35e12)
+    assert float(str(found.share_of_batch_bound)) == pytest.approx(820 * 7_653_340_160 / 3.35e12 / 4)
     assert float(str(found.share_of_any_batch)) == pytest.approx(820 / (1979e12 / 2 / 7_568_405_504))
     assert sentence(found) == (
-        "Beside H100 SXM 80 GB: 46.3 % of the bound of its batch, 0.6 % of that of any batch, "
+        "Beside H100 SXM 80 GB: 46.8 % of the bound of its batch, 0.6 % of that of any batch, "
         "185.3 % of the ceiling of one stream."
     )
 
@@ -285,8 +283,8 @@ def test_a_speed_without_a_bound_and_one_above_it() -> None:
     (lone,) = configurations(runs_of(820, max_concurrency=1))
     above = sentence(beside(lone, on, profile=profile, llm="", day=day))
     assert above.endswith(
-        "It lies above a bound, so something it says of itself cannot be so, or drafts were verified of "
-        "which the file tells nothing."
+        "It lies above a bound, so something it says of itself cannot be so, long prompts got shorter "
+        "answers than others, or drafts were verified of which the file tells nothing."
     )
     # Beyond 1,979 dense TFLOPS / (2 x 7.57 billion parameters) = 130,755 tokens/s no draft helps.
     (beyond,) = configurations(runs_of(200_000, max_concurrency=1))
@@ -295,7 +293,7 @@ def test_a_speed_without_a_bound_and_one_above_it() -> None:
     (slow,) = configurations(runs_of(10, max_concurrency=1))
     # 10 / 130,755 = 0.00765 %, which is not none.
     assert "0.00765 % of that of any batch" in sentence(beside(slow, on, profile=profile, llm="", day=day))
-    with pytest.raises(QueryError, match="accelerator"):
+    with pytest.raises(QueryError, match="card: 'h999'"):
         beside(lone, On(card="h999", weights="fp8"), profile=profile, llm="", day=day)
 
 
@@ -314,7 +312,7 @@ def test_drafts_leave_only_the_bound_of_any_batch() -> None:
         "Parameters for each token of a prompt",
         "Least time to a first token",
     ]
-    assert found.measured == "820|h100-sxm|fp8"
+    assert found.measured == "820|h100-sxm|fp8|||512"
 
 
 def test_the_sums_behind_a_bound() -> None:
@@ -357,7 +355,7 @@ def test_the_sums_behind_a_bound() -> None:
             "mine",
             "",
             On(card="h100-sxm", weights="bf16"),
-            "fill in the model, which the file does not tell",
+            "the file names mine, which is not among the models here",
         ),
         ("qwen/qwen3-8b", "", On(card="h100-sxm", weights=""), "fill in the format of the weights, which"),
         (
@@ -411,12 +409,13 @@ def test_a_latency_of_0_was_not_timed() -> None:
 
 
 def test_the_depth_of_llama_bench_goes_before_a_context_that_is_given() -> None:
-    def context(**said: object) -> str:
+    def context(**said: object) -> int | None:
         data = results.as_bytes(results.llama_bench(samples=(43.2, 43.1, 43.4, 43.3), **said))
         (found,) = configurations(read_runs(data, "r"))
-        return measured_text(found, On(card="rtx-4090", weights="gguf-q4-k", context=4096, kv="bf16")).split(
-            "|"
-        )[5]
+        on = On(card="rtx-4090", weights="gguf-q4-k", context=4096, kv="bf16")
+        place = placed(found, on, profile=load_llms()["Qwen/Qwen3-8B"].profile, llm="Qwen/Qwen3-8B")
+        assert isinstance(place.found, Beside)
+        return place.found.measurement.context_in
 
-    assert (context(n_depth=8192), context(n_depth=0)) == ("8192", "0")
-    assert context(n_depth=None) == "4096"
+    assert (context(n_depth=8192), context(n_depth=0)) == (8192, 0)
+    assert context(n_depth=None) == 4096

@@ -186,7 +186,7 @@ def test_a_test_that_reads_and_generates_has_no_bound() -> None:
     both = read(900, n_gen=128)
     profile = load_llms()[QWEN].profile
     assert beside(both, ON_4090, profile=profile, llm=QWEN) is TOGETHER
-    assert put(both) == Placed(found=TOGETHER, llm=QWEN)
+    assert (put(both).found, put(both).sums, put(both).said) == (TOGETHER, (), sentence(TOGETHER))
     assert sentence(TOGETHER) == (
         "No bound: prompt and generated tokens were timed together, and reading and generating each have a "
         "bound of their own."

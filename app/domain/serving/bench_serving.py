@@ -1,0 +1,165 @@
+"""Readers of the results of vLLM's serving benchmark and of SGLang's, a descendant of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from app.domain.serving.bench_run import (
+    LEAST_RATE,
+    MOST_IN_FLIGHT,
+    SGLANG,
+    TOLERANCE,
+    VLLM,
+    Run,
+    at_most,
+    count_of,
+    mean_of,
+    optional,
+    settings_of,
+    text_of,
+    told_names,
+)
+from app.domain.serving.layout import SGLANG_SIZES, VLLM_SIZES, sglang_layout, vllm_layout
+from app.domain.serving.reading import figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from decimal import Decimal
+
+
+def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: tuple[str, ...]) -> Run:
+    """Return what vLLM's and SGLang's results share; SGLang's is a descendant of vLLM's."""
+    rate = figure(document, "output_throughput", place=place, least=LEAST_RATE)
+    duration_s = figure(document, "duration", place=place, least=LEAST_RATE)
+    tokens = figure(document, "total_output_tokens", place=place)
+    remarks = []
+    if abs(rate * duration_s - tokens) > TOLERANCE * tokens:
+        remarks.append(
+            f"output_throughput does not follow: {tokens:,f} tokens in {duration_s:.2f} s are "
+            f"{tokens / duration_s:.2f} a second, and it says {rate:.2f}."
+        )
+    counted = ("num_prompts", "completed", "failed")
+    prompts, completed, failed = (count_of(document.get(name), f"{place}: {name}") for name in counted)
+    if failed is None and prompts and completed is not None and completed < prompts:
+        remarks.append(
+            f"{prompts - completed:,} of {prompts:,} prompts did not complete, and it does not say why."
+        )
+    return Run(
+        place=place,
+        tool=tool,
+        model=text_of(document.get("model_id")),
+        phase="decode",
+        settings=settings_of(document, settings),
+        tokens_per_s=(rate,),
+        sent=_in_flight(document, place),
+        completed=completed,
+        failed=failed,
+        # A 0 stands for none that was timed: one token a request, or no streaming.
+        ttft_ms=optional(document, "median_ttft_ms", place=place) or None,
+        itl_ms=optional(document, "median_itl_ms", place=place) or None,
+        mean_ttft_ms=optional(document, "mean_ttft_ms", place=place) or None,
+        mean_prompt_tokens=mean_of(optional(document, "total_input_tokens", place=place), completed),
+        mean_output_tokens=mean_of(tokens, completed),
+        per_pass=_per_pass(document, place),
+        remarks=tuple(remarks),
+    )
+
+
+def _in_flight(document: Mapping[str, Any], place: str) -> int | None:
+    """Return the limit on requests in flight, else the most that succeeded and overlapped within a second.
+
+    There are never more than there are prompts.
+    """
+    prompts = count_of(document.get("num_prompts"), f"{place}: num_prompts")
+    return at_most(_stated_in_flight(document, place), prompts)
+
+
+def _stated_in_flight(document: Mapping[str, Any], place: str) -> int | None:
+    counts = (
+        count_of(document.get(key), f"{place}: {key}", most=MOST_IN_FLIGHT)
+        for key in ("max_concurrency", "max_concurrent_requests")
+    )
+    return next((count for count in counts if count), None)
+
+
+def _per_pass(document: Mapping[str, Any], place: str) -> Decimal | None:
+    """Return the tokens of a pass where drafts were verified: vLLM's and SGLang's accepted length."""
+    lengths = (optional(document, key, place=place) for key in DRAFTED)
+    return next((length for length in lengths if length and length > 1), None)
+
+
+DRAFTED: Final = ("spec_decode_acceptance_length", "accept_length")
+"""Where vLLM's and SGLang's results tell how many tokens a pass gave a stream, the model's own among them."""
+
+_VLLM_SETTINGS: Final = (
+    *("label", "backend", "endpoint_type", "tokenizer_id", "num_prompts", "request_rate", "burstiness"),
+    *("max_concurrency", *VLLM_SIZES),
+)
+SGLANG_SETTINGS: Final = (
+    *("backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len"),
+    *("random_input_len", "random_output_len", "random_range_ratio", "tag"),
+)
+SGLANG_SERVER: Final = (
+    *("version", "dtype", "quantization", "kv_cache_dtype", "ep_size", *SGLANG_SIZES),
+    *("attention_backend", "chunked_prefill_size", "max_running_requests", "disable_radix_cache"),
+    *("disable_cuda_graph", "speculative_algorithm", "speculative_num_draft_tokens"),
+)
+
+
+def read_vllm(document: Mapping[str, Any], place: str) -> Iterator[Run]:
+    """Yield the run of one result; see `read_runs` for the errors."""
+    run = _serving(document, place, tool=VLLM, settings=vllm_settings(document))
+    yield replace(run, layout=vllm_layout(document))
+
+
+def vllm_settings(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of what tells one condition from another.
+
+    What `--metadata KEY=VALUE` adds stands among the rest as a text, and often does just that.
+    """
+    told = [name for name in told_names(document) if isinstance(document[name], str) and name != "date"]
+    return tuple(dict.fromkeys((*_VLLM_SETTINGS, *sorted(told))))
+
+
+_KV: Final = {
+    **dict.fromkeys(("fp8_e4m3", "fp8_e5m2"), "fp8"),
+    **dict.fromkeys(("bf16", "bfloat16", "float16"), "bf16"),
+}
+"""What a server says of its cache by the id of our format; `auto` depends on the model and its checkpoint."""
+
+
+def read_sglang(document: Mapping[str, Any], place: str) -> Iterator[Run]:
+    """Yield the run of one result; see `read_runs` for the errors.
+
+    Where other servers read the prompts, their time is on none of the GPUs that are told: no first token.
+    """
+    run = _serving(document, place, tool=SGLANG, settings=SGLANG_SETTINGS)
+    servers = sglang_servers(document)
+    server = servers[0] if servers else {}
+    kv = server.get("kv_cache_dtype")
+    yield replace(
+        run,
+        model=text_of(server.get("model_path")),
+        settings=(*run.settings, *settings_of(server, SGLANG_SERVER)),
+        mean_ttft_ms=None if is_split(document) else run.mean_ttft_ms,
+        layout=sglang_layout(servers),
+        kv=_KV.get(kv, "") if isinstance(kv, str) else "",
+    )
+
+
+def is_split(document: Mapping[str, Any]) -> bool:
+    """Tell whether some servers read prompts and others decode."""
+    server = document.get("server_info")
+    return isinstance(server, dict) and bool(server.get("decode")) and isinstance(server["decode"], list)
+
+
+def sglang_servers(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return what the servers that decode said of themselves, one where none reads prompts for it."""
+    server = document.get("server_info")
+    found = document["server_info"]["decode"] if is_split(document) else [server]
+    return [one if isinstance(one, dict) else {} for one in found[:MOST_SERVERS]]
+
+
+MOST_SERVERS: Final = 1000
+"""Servers of one benchmark that are looked at."""
