@@ -85,7 +85,7 @@ def parse_compare(
     gpu = _variants(asked.gpu, catalogue) or DEFAULT_CARDS
     if not FEWEST_CARDS <= len(gpu) <= MOST_CARDS:
         expected = f"compare {FEWEST_CARDS} to {MOST_CARDS} different cards"
-        raise QueryError("gpu", ",".join(gpu)[:40], expected)
+        raise QueryError("gpu", ",".join(gpu), expected)
     baseline = asked.baseline
     if baseline is not None and baseline not in gpu:
         raise QueryError("baseline", baseline, f"use one of the compared cards: {', '.join(gpu)}")
@@ -108,10 +108,10 @@ def _once(pairs: Iterable[tuple[str, str]], name: str, allowed: Iterable[str]) -
     """Return the one value of a field, empty when it is not given."""
     values = [value for key, value in pairs if key == name and value.strip()]
     if len(values) > 1:
-        raise QueryError(name, values[1][:40], "give it once")
+        raise QueryError(name, values[1], "give it once")
     known = tuple(allowed)
     if values and values[0].strip().lower() not in known:
-        raise QueryError(name, values[0][:40], f"use one of {', '.join(known)}")
+        raise QueryError(name, values[0], f"use one of {', '.join(known)}")
     return values[0].strip().lower() if values else ""
 
 

@@ -16,6 +16,7 @@ from app.domain.conditions import Condition, parse_condition
 from app.domain.names import Names, fold, one_of
 from app.domain.offers import PricingModel, ServiceKind
 from app.domain.query_error import QueryError as QueryError
+from app.domain.query_error import cut
 from app.domain.quotes import MAX_QUOTES, OwnHardware, Quote, canonical, parse_own, parse_quote
 from app.domain.shown import DOLLARS, PER, PERIODS, Units, shown_column
 from app.domain.typed import plain_number
@@ -201,7 +202,7 @@ def _sorts(values: Iterable[str]) -> str:
 def _text(field_name: str, value: str) -> str:
     text = " ".join(value.split())
     if len(text) > MAX_TEXT_LENGTH or not text.isprintable():
-        raise QueryError(field_name, value[:40], f"give at most {MAX_TEXT_LENGTH} printable characters")
+        raise QueryError(field_name, value, f"give at most {MAX_TEXT_LENGTH} printable characters")
     return text
 
 
@@ -315,7 +316,7 @@ def _conditions(where: Mapping[str, str], query: OfferQuery) -> tuple[Condition,
     units = Units(period=query.period, per=query.per)
     read: dict[str, Condition] = {}
     for name, text in where.items():
-        key = one_of(name, name.removeprefix(WHERE), names=_COLUMNS)
+        key = one_of(cut(name), name.removeprefix(WHERE), names=_COLUMNS)
         column = shown_column(key, units)
         read[key] = parse_condition(
             key,

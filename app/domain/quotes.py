@@ -128,7 +128,7 @@ def parse_quote(text: str, variants: Names) -> Quote:
             terms=_spelled(_terms(parts.get("terms", ""))),
         )
     except ValueError as error:
-        raise QueryError("quote", text[:MAX_QUOTE_LENGTH], str(error)) from None
+        raise QueryError("quote", text, str(error)) from None
 
 
 def parse_own(text: str, variants: Names) -> OwnHardware:
@@ -142,7 +142,7 @@ def parse_own(text: str, variants: Names) -> OwnHardware:
         )
         _check(usd_per_gpu_hour(own))
     except ValueError as error:
-        raise QueryError("own", text[:MAX_QUOTE_LENGTH], str(error)) from None
+        raise QueryError("own", text, str(error)) from None
     return own
 
 

@@ -120,7 +120,7 @@ def _kind_of_address(source: str, *, hub: str, schemes: Collection[str]) -> Kind
 
 
 def _wrong(source: str, expected: str) -> QueryError:
-    return QueryError("SOURCE", source[:200], expected)
+    return QueryError("SOURCE", source, expected)
 
 
 def place_of(source: str, reach: Reach, *, hub: str = HUB) -> Place:

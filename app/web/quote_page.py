@@ -161,7 +161,7 @@ def _back(pairs: Pairs, llms: Mapping[str, Llm]) -> str:
     """Return the page to lead back to; only pages of this site are, so no link can lead astray."""
     asked = [value for name, value in pairs if name == "back" and value]
     if len(asked) > 1 or (asked and not _place(asked[0], llms)):
-        raise QueryError("back", asked[-1][:40], f"use one of {', '.join(PLACES)}")
+        raise QueryError("back", asked[-1], f"use one of {', '.join(PLACES)}")
     return asked[0] if asked else "/"
 
 
@@ -199,7 +199,7 @@ def _typed(pairs: Pairs) -> Mapping[str, str]:
     typed: dict[str, str] = {}
     for name, value in pairs:
         if name in typed:
-            raise QueryError(name, value[:40], "give it once")
+            raise QueryError(name, value, "give it once")
         if name in FIELDS:
             typed[name] = " ".join(value.split())
     return typed

@@ -26,19 +26,19 @@ def query_text(request: Request) -> str:
     try:
         return sent.decode()
     except UnicodeDecodeError as error:
-        raise QueryError("query string", sent[:40].decode(errors="replace"), _NOT_UTF_8) from error
+        raise QueryError("query string", sent[:200].decode(errors="replace"), _NOT_UTF_8) from error
 
 
 def read_pairs(query_string: str) -> list[tuple[str, str]]:
     """Return the decoded pairs of a query string; raises QueryError when it cannot be decoded."""
     if len(query_string) > MAX_QUERY_STRING:
-        raise QueryError("query string", query_string[:40], f"keep it under {MAX_QUERY_STRING} characters")
+        raise QueryError("query string", query_string, f"keep it under {MAX_QUERY_STRING} characters")
     if query_string.count("&") >= MAX_PAIRS:
-        raise QueryError("query string", query_string[:40], f"keep it under {MAX_PAIRS} parameters")
+        raise QueryError("query string", query_string, f"keep it under {MAX_PAIRS} parameters")
     try:
         return parse_qsl(query_string, keep_blank_values=True, errors="strict")
     except ValueError as error:
-        raise QueryError("query string", query_string[:40], _NOT_UTF_8) from error
+        raise QueryError("query string", query_string, _NOT_UTF_8) from error
 
 
 def read_query(query_string: str, words: Vocabulary) -> OfferQuery:

@@ -148,7 +148,7 @@ def test_two_regions_that_differ_in_case_are_two() -> None:
         ("as_of=yesterday", "as_of", "yesterday", "YYYY-MM-DD"),
         ("sort=-price", "sort", "price", "did you mean price_basis or price_multiple?"),
         ("sort=--tdp_w", "sort", "-tdp_w", "tdp_w"),
-        ("q=" + "x" * 201, "q", "x" * 40, "at most 200 printable"),
+        ("q=" + "x" * 201, "q", "x" * 80 + "...", "at most 200 printable"),
         ("q=a%00b", "q", "a\0b", "printable"),
         ("q=%E2%80%AE", "q", "\u202e", "printable"),  # it turns the direction of what follows
         ("page=0", "page", "0", "a whole number from 1"),

@@ -180,14 +180,14 @@ def _batches(name: str, value: str) -> tuple[int, ...]:
     parts = [part for part in value.split(",") if part.strip()]
     found = tuple(dict.fromkeys(read_whole(name, part, low=1, high=LARGEST_BATCH) for part in parts))
     if not 1 <= len(found) <= MOST_BATCHES:
-        raise QueryError(name, value[:40], f"give 1 to {MOST_BATCHES} numbers with commas between")
+        raise QueryError(name, value, f"give 1 to {MOST_BATCHES} numbers with commas between")
     return found
 
 
 def _cards(name: str, value: str) -> tuple[int, ...]:
     found = {part.strip() for part in value.split(",") if part.strip()}
     if not found or not found <= _CARDS:
-        raise QueryError(name, value[:40], f"use some of {', '.join(map(str, POWERS_OF_TWO))}")
+        raise QueryError(name, value, f"use some of {', '.join(map(str, POWERS_OF_TWO))}")
     return tuple(sorted(map(int, found)))
 
 
@@ -247,7 +247,7 @@ def parse_cost(pairs: Sequence[tuple[str, str]], words: Vocabulary) -> CostQuery
             one_of("parameter", name, names=_NAMES)
             raise QueryError("parameter", name, "parameter names are lower case")
         if name in found:
-            raise QueryError(name, value[:40], "give it once")
+            raise QueryError(name, value, "give it once")
         if name in _READ and value.strip():
             found[name] = _READ[name](name, value)
     shared = parse_query([pair for pair in pairs if pair[0] in _SHARED], words)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from app.domain.barred import MAX_LENGTH, Range, bounds, name_part, named_part, parts_of, variant_part
+from app.domain.barred import Range, bounds, name_part, named_part, parts_of, variant_part
 from app.domain.llms.formats import FORMATS
 from app.domain.llms.kv import KV_FORMATS
 from app.domain.llms.measurements import Measurement
@@ -48,7 +48,7 @@ def parse_measured(text: str, variants: Names, *, llm: str, day: date) -> Measur
         parts = parts_of(text, MEASURED_PARTS, fewest=_FEWEST)
         return _measurement(parts, variants, llm=llm, day=day)
     except ValueError as error:
-        raise QueryError("measured", text[:MAX_LENGTH], str(error)) from None
+        raise QueryError("measured", text, str(error)) from None
 
 
 def parse_all_measured(
@@ -56,7 +56,7 @@ def parse_all_measured(
 ) -> tuple[Measurement, ...]:
     """Read the measurements of one link, at most MAX_MEASURED; raises QueryError for `measured`."""
     if len(texts) > MAX_MEASURED:
-        raise QueryError("measured", texts[MAX_MEASURED][:MAX_LENGTH], f"give at most {MAX_MEASURED}")
+        raise QueryError("measured", texts[MAX_MEASURED], f"give at most {MAX_MEASURED}")
     return tuple(parse_measured(text, variants, llm=llm, day=day) for text in texts)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from app.domain.query_error import QueryError
+from app.domain.query_error import QueryError, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ class InputError(QueryError):
 
     def __init__(self, field_name: str, value: str, expected: str) -> None:
         """Keep the three parts, none with a character that a terminal cannot take."""
-        super().__init__(_printable(field_name), _printable(value), _printable(expected))
+        super().__init__(_printable(field_name), _printable(cut(value)), _printable(expected))
 
 
 def read_bounded(stream: BinaryIO, name: str) -> bytes:
@@ -62,8 +62,7 @@ def shown(value: object, *, most: int = _SHOWN) -> str:
     """Return the start of any value as text that every terminal and log can take."""
     # A full repr of what is nested or long could itself run out of stack or memory.
     text = str(value) if isinstance(value, str | Decimal) else reprlib.repr(value)
-    cut = text if len(text) <= most else f"{text[:most]}..."
-    return _printable(cut)
+    return _printable(cut(text, most))
 
 
 def _printable(text: str) -> str:
@@ -150,10 +149,10 @@ def _is_lines(text: str, name: str) -> bool:
     if newline < 0 or not text[:newline].lstrip().startswith("{"):
         return False
     try:
-        _, end = _parse_at(text, _after_space(text, 0), place=name)
+        _, end = _parse_at(text[:newline], _after_space(text, 0), place=name)
     except InputError:
         return False
-    return end <= newline < _after_space(text, end)
+    return newline < _after_space(text, end)
 
 
 def _after_space(text: str, at: int) -> int:
@@ -171,8 +170,16 @@ def _check_entries(count: int, name: str) -> None:
         raise InputError(name, f"{count:,} entries", f"give at most {MOST_ENTRIES:,}")
 
 
+def most_values_in(data: bytes) -> int:
+    """Return how many values a file has at most, of JSON, of numbers or of a log, without reading it.
+
+    Each value of JSON but one that stands alone has a comma or a bracket before it, and each line has an end.
+    """
+    return sum(data.count(mark) for mark in (b",", b"[", b"{", b"\n"))
+
+
 def _check_values(data: bytes, name: str) -> None:
-    values = sum(data.count(mark) for mark in (b",", b"[", b"{", b"\n"))
+    values = most_values_in(data)
     if values > MOST_VALUES:
         raise InputError(name, f"{values:,} values", f"give at most {MOST_VALUES:,}")
 

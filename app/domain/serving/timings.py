@@ -86,12 +86,20 @@ def _one_a_line(data: bytes, name: str) -> bytes:
     lines = text.count("\n") + 1
     if lines > MOST_ENTRIES:
         raise InputError(name, f"{lines:,} lines", f"give at most {MOST_ENTRIES:,}")
+    if _is_plain(text):
+        return "\n".join(text.split()).encode()
     words: list[str] = []
     for at, line in enumerate(io.StringIO(text), start=1):
         for found in _WORD.finditer(line.partition("#")[0]):
             words.append(found[0])
             _check_word(words, f"{name} line {at}")
     return "\n".join(piece for word in words for piece in word.split(",") if piece).encode()
+
+
+def _is_plain(text: str) -> bool:
+    """Tell whether a text is numbers alone, not too many, so that no word needs to be looked at by itself."""
+    words = [] if "," in text or "#" in text else text.split()
+    return 0 < len(words) <= MOST_ENTRIES and all(map(_NUMBER.fullmatch, words))
 
 
 def _check_word(words: Sequence[str], place: str) -> None:

@@ -82,17 +82,17 @@ def texts(name: str, value: Any) -> Iterator[str]:
         elif isinstance(each, str | int | float) and not isinstance(each, bool):
             text = str(each)
             if len(text) > LONGEST_TEXT:
-                raise QueryError(name, f"{text[:40]}...", f"keep it under {LONGEST_TEXT:,} characters")
+                raise QueryError(name, text, f"keep it under {LONGEST_TEXT:,} characters")
             yield text
         elif each is not None:
-            raise QueryError(name, str(each)[:40], "give a text, a number, or a list of them")
+            raise QueryError(name, str(each), "give a text, a number, or a list of them")
 
 
 def taken(pairs: Pairs, name: str) -> str:
     """Take a name out of pairs and return its value, empty when it is not there; two are a QueryError."""
     values = [value for key, value in pairs if key == name]
     if len(values) > 1:
-        raise QueryError(name, values[1][:40], "give it once")
+        raise QueryError(name, values[1], "give it once")
     pairs[:] = [pair for pair in pairs if pair[0] != name]
     return values[0] if values else ""
 

@@ -456,7 +456,7 @@ def explain_figure(call: Call) -> Document:
 
 def _offer_id(text: str) -> str:
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_ID_DIGITS):
-        raise QueryError("offer_id", text[:40], "give the number of an offer, as search_offers has it")
+        raise QueryError("offer_id", text, "give the number of an offer, as search_offers has it")
     return text
 
 

@@ -54,9 +54,9 @@ def decide_quarantine(call: Call) -> dict[str, Any]:
     number = read_whole("number", taken(pairs, "number"), low=1, high=LARGEST_NUMBER)
     decision, because = taken(pairs, "decision"), taken(pairs, "because").strip()
     if decision not in _DECISIONS:
-        raise QueryError("decision", decision[:40], f"use one of {', '.join(_DECISIONS)}")
+        raise QueryError("decision", decision, f"use one of {', '.join(_DECISIONS)}")
     if not 0 < len(because) <= LONGEST_REASON:
-        raise QueryError("because", because[:40], f"say why in 1 to {LONGEST_REASON} characters")
+        raise QueryError("because", because, f"say why in 1 to {LONGEST_REASON} characters")
     sentence = _duties(call).decide(number, approve=decision == "approve", because=because)
     return _said(call, sentence)
 

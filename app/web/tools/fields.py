@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 ON: Final = "on"
 """What a switch that is on sends."""
 
-_SHOWN: Final = 40
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
@@ -75,7 +73,7 @@ class Typed:
         try:
             return read_figure(text)
         except ValueError as error:
-            raise QueryError(name, text[:_SHOWN], str(error)) from error
+            raise QueryError(name, text, str(error)) from error
 
     def whole(self, name: str, *, low: int, high: int) -> int | None:
         """Return a whole number; None for nothing; raises QueryError."""
@@ -98,13 +96,13 @@ def read_typed(fields: Sequence[Field], pairs: Sequence[tuple[str, str]]) -> Typ
     for name, value in pairs:
         field = by_name.get(name)
         if field is None:
-            raise QueryError("parameter", name[:_SHOWN] or value[:_SHOWN], f"use one of {', '.join(by_name)}")
+            raise QueryError("parameter", name or value, f"use one of {', '.join(by_name)}")
         if name in texts:
-            raise QueryError(name, value[:_SHOWN], "give it once")
+            raise QueryError(name, value, "give it once")
         text = value.replace("\r\n", "\n").replace("\r", "\n")
         choices = field.schema.get("enum")
         if text and choices and text not in choices:
-            raise QueryError(name, value[:_SHOWN], f"use one of {', '.join(choices)}")
+            raise QueryError(name, value, f"use one of {', '.join(choices)}")
         texts[name] = text
     return Typed(texts={field.name: texts.get(field.name) or field.initial for field in fields})
 

@@ -15,7 +15,6 @@ FIELD: Final = "flags"
 
 _MOST: Final = 20
 _LONGEST: Final = 100
-_SHOWN: Final = 40
 
 
 def _names(typed: Typed) -> tuple[str, ...]:
@@ -31,7 +30,7 @@ def flags_of(typed: Typed) -> tuple[str, ...]:
     long = next((flag for flag in flags if len(flag) > _LONGEST), None)
     if long is not None or len(flags) > _MOST:
         expected = f"name at most {_MOST} flags of at most {_LONGEST} characters each"
-        raise QueryError(FIELD, (long or flags[_MOST])[:_SHOWN], expected)
+        raise QueryError(FIELD, long or flags[_MOST], expected)
     return flags
 
 

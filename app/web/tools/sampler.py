@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from app.domain.query import QueryError, read_whole
 from app.domain.serving.batch import judge
 from app.domain.serving.documents import sampler_document
-from app.domain.serving.reading import MOST_ENTRIES, read_documents
+from app.domain.serving.reading import MOST_ENTRIES, InputError, read_documents
 from app.domain.serving.sampler import Server, is_off, plain, read_config, reasons_of
 from app.domain.serving.sampler_kept import kept_config, kept_requests
 from app.domain.serving.sampler_remedies import remedies
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from app.web.tools.fields import Typed
     from app.web.tools.tool import Llms
 
+MOST_REQUESTS: Final = 10_000
+"""Requests that are judged at once, several times what a server runs in a batch; the command takes more."""
+
 _MOST_ROWS: Final = 50
 _MOST_REASONS: Final = 20
-_SHOWN: Final = 40
 
 _ENDPOINTS: Final[Mapping[str, Endpoint]] = {str(name): name for name in RULES.endpoints}
 _DEFAULTS: Final[Mapping[str, SamplingDefaults]] = {"model": "model", "openai": "openai"}
@@ -201,6 +203,9 @@ def find(typed: Typed, _llms: Llms) -> Found | None:
 def _bodies(typed: Typed) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the bodies with their places; that of a body on its own is the name of the field and a 1."""
     found = read_documents(typed.text("requests").encode(), "requests")
+    if len(found) > MOST_REQUESTS:
+        expected = f"give at most {MOST_REQUESTS:,}; the command below takes more"
+        raise InputError("requests", f"{len(found):,} requests", expected)
     return [("requests 1" if place == "requests" else place, body) for place, body in found]
 
 
@@ -211,7 +216,7 @@ def _config(typed: Typed, name: str) -> Mapping[Any, Any] | None:
 
 def _ended(typed: Typed) -> list[int]:
     return sorted(
-        {read_whole("ended", one[:_SHOWN], low=1, high=MOST_ENTRIES) for one in typed.names("ended")}
+        {read_whole("ended", one, low=1, high=MOST_ENTRIES) for one in typed.names("ended")}
     )
 
 

@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
 from app.domain.query import QueryError
+from app.domain.serving.reading import InputError, most_values_in
 from app.web.answers import respond_made, respond_privately
 from app.web.kept import base_of, csv_of, json_of, page_of
 from app.web.posted import form_pairs, read_body, too_large
@@ -36,6 +37,13 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 4_000_000
 """Longest form that is read, as it is sent."""
+
+MOST_VALUES: Final = 300_000
+"""Most values, or lines of a log, in what is pasted into one field; the command reads more.
+
+Read, a value takes some 100 to 300 bytes and a microsecond or more for each time that a check goes over it. A
+benchmark writes a time with 17 digits, so that a form of `MOST_BYTES` holds half as many of them.
+"""
 
 _WRONG: Final = 422
 
@@ -188,9 +196,20 @@ class _Checked:
 
 def _checked(request: Request, tool: Tool, *, typed: Typed) -> _Checked:
     try:
+        _check_values(tool, typed)
         return _Checked(typed=typed, found=tool.find(typed, request.app.state.shared.llms))
     except QueryError as error:
-        return _Checked(typed=typed, error=error)
+        # Its parts alone: its traceback leads to what was pasted, and to the page that would hold the error.
+        return _Checked(typed=typed, error=QueryError(error.field, error.value, error.expected))
+
+
+def _check_values(tool: Tool, typed: Typed) -> None:
+    """Refuse what would take much time and memory to read, before any of it is read."""
+    for field in tool.fields:
+        values = most_values_in(typed.text(field.name).encode(errors="replace"))
+        if values > MOST_VALUES:
+            expected = f"a page reads at most {MOST_VALUES:,}; the command below takes more"
+            raise InputError(field.name, f"up to {values:,} values or lines", expected)
 
 
 def _page_of(tool: Tool, *, checked: _Checked, is_link: bool) -> ToolPage:

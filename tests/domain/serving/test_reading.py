@@ -14,6 +14,7 @@ from app.domain.serving.reading import (
     InputError,
     as_figure,
     figure,
+    most_values_in,
     read_bounded,
     read_documents,
     read_numbers,
@@ -225,3 +226,11 @@ def test_what_is_shown_can_be_printed_anywhere() -> None:
     assert shown("x" * 100) == "x" * 60 + "..."
     assert shown(Decimal("1.50")) == "1.50"
     assert read_text("caf\u00e9".encode(), "t") == "caf\u00e9"
+
+
+def test_values_are_counted_without_reading_them() -> None:
+    """Six values, of which the outermost alone has no mark before it; what a text holds counts as well."""
+    assert most_values_in(b'[1, 2, {"a": [3]}]') == 6 - 1
+    assert most_values_in(b'{"a": "one, two [or {three\\n"}\n{}\n') == 4 + 3
+    assert most_values_in(b"1\n2\n3\n") == 3
+    assert most_values_in(b"") == 0

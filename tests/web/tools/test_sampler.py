@@ -18,6 +18,7 @@ from app.domain.serving.batch import judge
 from app.domain.serving.documents import sampler_document
 from app.domain.serving.sampler import Server
 from app.domain.serving.sampler_remedies import remedies
+from app.web.tools import sampler
 from app.web.tools.fields import pairs_of, read_typed
 from app.web.tools.sampler import TOOL, Found, find, kept
 from tests.domain.serving import sampled
@@ -165,6 +166,18 @@ def test_many_requests_are_counted_and_not_all_shown(tools: TestClient) -> None:
     assert len(tree.css("#found table tbody tr")) == 50
     assert "The first 50 of 300 requests" in tree.text()
     assert "requests line 1, requests line 2, requests line 3 and 297 more" in tree.text()
+
+
+def test_more_requests_than_a_server_batches_are_left_to_the_command(
+    tools: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler, "MOST_REQUESTS", 3)
+    assert tools.get(f"{TOOL.path}.json", params={"requests": "{}\n" * 3}).status_code == 200
+    answer = tools.get(f"{TOOL.path}.json", params={"requests": "{}\n" * 4})
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == (
+        "requests: '4 requests' is not right: give at most 3; the command below takes more"
+    )
 
 
 def test_the_form_leads_to_a_link_without_prompts_that_finds_the_same(tools: TestClient) -> None:

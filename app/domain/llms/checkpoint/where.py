@@ -100,7 +100,7 @@ Filter = Fact | Literally | Comparison | Joined
 def parse(text: str, kinds: Mapping[str, Kind]) -> Filter:
     """Return a filter over facts of these kinds; raises QueryError for what the grammar does not have."""
     if len(text) > MOST_CHARS:
-        raise QueryError(FIELD, f"{text[:40]}...", f"give at most {MOST_CHARS} characters")
+        raise QueryError(FIELD, text, f"give at most {MOST_CHARS} characters")
     reader = _Reader(tokens=_tokens(text), kinds=kinds)
     found = reader.any_of(0)
     if reader.next.kind != "end":
