@@ -162,7 +162,8 @@ def test_prices_at_the_limits_are_kept_to_the_micro_dollar(usd: str) -> None:
 def test_what_is_no_quote_is_refused_and_names_the_part(text: str, expected: str) -> None:
     with pytest.raises(QueryError) as caught:
         quote(text)
-    assert (caught.value.field, caught.value.value) == ("quote", text[:300])
+    start = text if len(text) <= 80 else f"{text[:80]}..."
+    assert (caught.value.field, caught.value.value) == ("quote", start)
     assert expected in caught.value.expected
 
 

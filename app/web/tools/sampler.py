@@ -215,9 +215,7 @@ def _config(typed: Typed, name: str) -> Mapping[Any, Any] | None:
 
 
 def _ended(typed: Typed) -> list[int]:
-    return sorted(
-        {read_whole("ended", one, low=1, high=MOST_ENTRIES) for one in typed.names("ended")}
-    )
+    return sorted({read_whole("ended", one, low=1, high=MOST_ENTRIES) for one in typed.names("ended")})
 
 
 def kept(typed: Typed) -> Mapping[str, str]:
