@@ -28,8 +28,12 @@ CANNOT_TELL_EXIT = 2
 def cors(settings: Settings, url: str, *, origin: str | None, names: tuple[str, ...], shape: str) -> None:
     """Ask URL what a page on another site would: the preflight of a JSON POST, and a GET that needs none.
 
+    With --header the preflight is asked twice, for a POST without those headers and for one with them, as a
+    page may leave them out; the worse of the two counts.
+
     Ask the address that browsers use, not the server behind it. Exit code 0: closed; 3: open; 2: cannot tell,
-    as for a redirect or a server that does not answer, or an option is wrong.
+    as for a redirect, a challenge or refusal of something in front, or a server that does not answer, or an
+    option is wrong.
     """
     from app.domain.serving.cors import asked_of  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.documents import cors_document  # noqa: PLC0415 - same

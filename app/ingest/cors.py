@@ -1,10 +1,11 @@
-"""Ask a server what a page on another site would ask it, and nothing more: a preflight and a plain GET."""
+"""Ask a server what a page on another site would ask it, and nothing more: preflights and a plain GET."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.serving.cors import Answer, Exchange, further_origin, judge_with
+from app.domain.serving.cors import Exchange, further_origin, judge_with
+from app.domain.serving.cors_answer import Answer
 from app.ingest.fetch import ask_for_headers
 
 if TYPE_CHECKING:
@@ -24,10 +25,15 @@ def check_cors(asked: Asked, limits: Limits) -> Verdict:
 
 
 def _exchange(asked: Asked, limits: Limits) -> Exchange:
-    preflight, plain = (
-        Answer(status=status, headers=headers)
-        for status, headers in ask_for_headers(
-            asked.url, [("OPTIONS", asked.preflight()), ("GET", asked.plain())], limits=limits
-        )
+    requests = asked.requests
+    answers = ask_for_headers(asked.url, list(requests.values()), limits=limits)
+    by_what = {
+        what: Answer(status=status, headers=headers)
+        for what, (status, headers) in zip(requests, answers, strict=True)
+    }
+    return Exchange(
+        asked=asked,
+        preflight=by_what["preflight"],
+        plain=by_what["GET"],
+        full=by_what.get("preflight with headers"),
     )
-    return Exchange(asked=asked, preflight=preflight, plain=plain)

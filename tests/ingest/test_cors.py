@@ -92,20 +92,23 @@ def test_every_combination_of_the_settings() -> None:
         for name, settings in every.items():
             asked = asked_of(f"{address}/{name}/v1/models", names=["authorization"])
             found = check_cors(asked, LIMITS)
-            told = (found.kind, found.exchange.may_post, found.exchange.may_read)
+            exchange = found.exchange
+            told = (found.kind, exchange.may_post, exchange.may_post_full, exchange.may_read)
             if told != by_settings(settings):
                 wrong.append((settings, told))
     assert wrong == []
 
 
-def by_settings(settings: Settings) -> tuple[str, bool, bool]:
+def by_settings(settings: Settings) -> tuple[str, bool, bool, bool]:
+    """Content-Type is always on Starlette's list, so a POST without Authorization needs only its method."""
     is_everyone = "*" in settings["allow_origins"]
     if not is_everyone and settings["allow_origin_regex"] != ".*":
-        return "closed", False, False
-    may_post = settings["allow_methods"] != ["GET"] and settings["allow_headers"] != []
+        return "closed", False, False, False
+    may_post = settings["allow_methods"] != ["GET"]
+    may_post_full = may_post and settings["allow_headers"] != []
     if settings["allow_credentials"]:
-        return "echoes_with_credentials", may_post, True
-    return ("wildcard" if is_everyone else "echoes"), may_post, True
+        return "echoes_with_credentials", may_post, may_post_full, True
+    return ("wildcard" if is_everyone else "echoes"), may_post, may_post_full, True
 
 
 def test_the_default_open_and_the_default_closed_server_in_words(url: str, run: Run) -> None:
@@ -213,12 +216,73 @@ def test_what_a_server_says_that_is_not_starlette(reply: Raw, exit_code: int, wo
 
 
 def test_a_wildcard_for_headers_does_not_cover_authorization(run: Run) -> None:
-    """Fetch standard, "CORS non-wildcard request-header name"."""
+    """Fetch standard, "CORS non-wildcard request-header name"; a page that sends none is let in."""
     allowed = http(200, "access-control-allow-origin: *", "access-control-allow-headers: *")
-    for words, may_post in (((), True), (("--header", "authorization"), False), (("--header", "x-a"), True)):
+    asked = (((), None), (("--header", "authorization"), False), (("--header", "x-a"), True))
+    for words, may_post_full in asked:
         with raw(both(allowed)) as address:
             answer = json.loads(run(address, *words, "--format", "json").stdout)
-        assert (answer["may_send_json_post"], answer["may_read_plain_get"]) == (may_post, True)
+        assert answer["may_send_json_post_with_headers"] is may_post_full
+        assert (answer["may_send_json_post"], answer["may_read_plain_get"]) == (True, True)
+        assert (answer["preflight_with_headers"] is None) is (words == ())
+
+
+WITHOUT = "the page may send a JSON POST without authorization"
+
+
+@pytest.mark.parametrize(
+    ("listed", "plain", "start"),
+    [
+        # What a proxy adds to OPTIONS alone, as a common snippet for nginx does.
+        (
+            "*",
+            (),
+            f"wildcard: every website is let in: {WITHOUT}, and the answer to this GET is kept from it.",
+        ),
+        (
+            "DNT,Cache-Control,Content-Type,Range",
+            ("access-control-allow-origin: *",),
+            f"wildcard: every website is let in: {WITHOUT} and read the answer to a GET.",
+        ),
+    ],
+)
+def test_a_further_header_that_is_refused_closes_nothing(
+    listed: str, plain: tuple[str, ...], start: str, run: Run
+) -> None:
+    def reply(method: str) -> bytes:
+        if method == "OPTIONS":
+            return http(204, "access-control-allow-origin: *", f"access-control-allow-headers: {listed}")
+        return http(401, *plain)
+
+    with raw(reply) as address:
+        bare = run(address)
+        named = [run(address, *("--header", each)) for each in ("authorization", "Authorization")]
+        several = run(address, "--header", "authorization", "--header", "x-trace")
+    assert [bare.exit_code, several.exit_code, *(each.exit_code for each in named)] == [3, 3, 3, 3]
+    assert [each.stdout.splitlines()[0] for each in named] == [start, start]
+    assert "without authorization, x-trace" in several.stdout
+
+
+def test_a_server_that_refuses_a_preflight_by_what_it_asks_for_is_asked_both_ways(run: Run) -> None:
+    """Starlette answers 400 where a header is not on its list, and 200 without it."""
+    with served({"named": {"allow_origins": ["*"], "allow_methods": ["POST"], "allow_headers": []}}) as url:
+        result = run(f"{url}/named/v1/models", "--header", "authorization", "--format", "json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["verdict"]) == (3, "wildcard")
+    assert (answer["preflight"]["status"], answer["preflight_with_headers"]["status"]) == (200, 400)
+    assert (answer["may_send_json_post"], answer["may_send_json_post_with_headers"]) == (True, False)
+
+
+def test_a_challenge_is_no_closed_server(run: Run) -> None:
+    with raw(both(http(403, "cf-mitigated: challenge", "cf-ray: 8abc-FRA"))) as address:
+        result = run(address)
+        answer = json.loads(run(address, "--format", "json").stdout)
+    assert (result.exit_code, answer["verdict"], answer["is_open"]) == (2, "in_front", None)
+    assert result.stdout.splitlines()[0] == (
+        "answered by something in front: the preflight got 403 from what stands in front (Cloudflare's"
+        " challenge, by cf-mitigated), which speaks for itself. What the server behind it would say is not"
+        " known."
+    )
 
 
 def test_credentials_beside_a_wildcard_are_none(run: Run) -> None:
@@ -243,8 +307,10 @@ def test_nothing_is_sent_but_what_a_page_would_send(run: Run) -> None:
         words = ("--origin", "HTTPS://Evil.test:443", "--header", "X-B", "--header", "Authorization")
         assert run(f"{address}/v1/models", *words).exit_code == 0
     assert seen == [
+        "OPTIONS /v1/models https://evil.test POST content-type",
         "OPTIONS /v1/models https://evil.test POST authorization,content-type,x-b",
         "GET /v1/models https://evil.test",
+        "OPTIONS /v1/models null POST content-type",
         "OPTIONS /v1/models null POST authorization,content-type,x-b",
         "GET /v1/models null",
     ]

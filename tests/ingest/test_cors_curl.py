@@ -17,9 +17,10 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from app.domain.serving.cors import Asked, Verdict, asked_of
-from app.domain.serving.cors_curl import METHODS, curl_line, label, mark_of, origins
+from app.domain.serving.cors_curl import curl_line, label, mark_of, origins
 from app.domain.serving.cors_found import find_pasted
 from app.domain.serving.cors_pasted import kept_answers, read_pasted
+from app.domain.serving.documents import cors_document, pasted_document
 from app.ingest.cors import check_cors
 from app.ingest.fetched import Limits
 from tests.ingest.cors_servers import BY_DEFAULT_OPEN, CASES, app, both, http, raw, served
@@ -45,8 +46,7 @@ def by_python(asked: Asked) -> str:
     parts = urlsplit(asked.url)
     text = ""
     for origin in origins(asked):
-        for what, method in METHODS.items():
-            sent = asked.by(origin).preflight() if what == "preflight" else asked.by(origin).plain()
+        for what, (method, sent) in asked.by(origin).requests.items():
             connection = HTTPConnection(parts.hostname or "", parts.port, timeout=10)
             connection.request(method, parts.path, headers=dict(sent))
             answer = connection.getresponse()
@@ -90,13 +90,25 @@ def test_what_is_pasted_gets_the_verdict_of_the_command(name: str, write: Write,
         assert finding.sentences == by_asking.sentences
         assert (finding.kind, finding.is_open) == (by_asking.kind, by_asking.is_open)
         assert finding.with_credentials == by_asking.exchange.with_credentials
+        assert finding.own.may_post_full == by_asking.exchange.may_post_full
         assert (finding.kind, finding.own.may_post, finding.own.may_read) == (verdict, may_post, may_read)
         assert (finding.missing, len(finding.got)) == ((), len(origins(asked)))
         kept = kept_answers(asked, pasted)
         assert find_pasted(asked, read_pasted(asked, answers=kept)) == finding
 
 
+REFUSED = ("cf-mitigated: challenge", "cf-ray: 8abc-FRA")
+PAGE = "content-type: text/html; charset=utf-8"
 ODD: dict[str, tuple[Any, str, bool | None]] = {
+    "challenge": (both(http(403, *REFUSED)), "in_front", None),
+    "edge": (both(http(403, "server: cloudflare", "cf-ray: 8abc-FRA")), "in_front", None),
+    "behind an edge": (
+        lambda method: http(400 if method == "OPTIONS" else 200, "server: cloudflare", "cf-ray: 8abc-FRA"),
+        "closed",
+        False,
+    ),
+    "pages": (both(http(200, PAGE)), "in_front", None),
+    "framework": (both(http(200, PAGE, "allow: GET, OPTIONS")), "closed", False),
     "gateway": (
         lambda method: http_of(method, "server: nginx", "access-control-allow-origin: *"),
         "in_front",
@@ -121,15 +133,18 @@ def http_of(method: str, *headers: str) -> bytes:
 
 
 @BY_CURL
+@pytest.mark.parametrize("names", [(), ("authorization",), ("authorization", "x-trace")])
 @pytest.mark.parametrize("name", ODD)
-def test_answers_that_no_layer_gives_get_the_same_verdict(name: str) -> None:
+def test_answers_that_no_layer_gives_get_the_same_verdict(name: str, names: tuple[str, ...]) -> None:
     reply, kind, is_open = ODD[name]
     with raw(reply) as address:
-        asked = asked_of(f"{address}/v1")
-        finding = find_pasted(asked, read_pasted(asked, answers=by_curl(asked)))
-        by_asking = check_cors(asked, LIMITS)
+        asked = asked_of(f"{address}/v1", names=names)
+        pasted = read_pasted(asked, answers=by_curl(asked))
+        finding, by_asking = find_pasted(asked, pasted), check_cors(asked, LIMITS)
     assert (finding.kind, finding.is_open) == (by_asking.kind, by_asking.is_open) == (kind, is_open)
     assert finding.sentences == by_asking.sentences
+    assert pasted_document(finding).items() >= cors_document(by_asking).items()
+    assert find_pasted(asked, read_pasted(asked, answers=kept_answers(asked, pasted))) == finding
 
 
 @BY_CURL
@@ -166,7 +181,7 @@ def test_one_answer_is_read_as_other_flags_write_it(flags: list[str]) -> None:
     with listening(app(BY_DEFAULT_OPEN)) as address:
         asked = asked_of(f"{address}/v1/models")
         texts = []
-        for method, headers in (("OPTIONS", asked.preflight()), ("GET", asked.plain())):
+        for method, headers in asked.requests.values():
             sent = [word for name, value in headers.items() for word in ("-H", f"{name}: {value}")]
             ran = subprocess.run(
                 ["curl", "-q", *flags, "-X", method, *sent, asked.url],
@@ -192,13 +207,13 @@ def test_a_hostile_address_is_one_word_to_the_shell(names: list[str], tmp_path: 
         ["sh", "-c", script], capture_output=True, check=True, timeout=60, cwd=tmp_path, env={"HOME": "/x"}
     )
     words = ran.stdout.decode().split("\0")[:-1]
-    assert words.count(asked.url) == words.count("--next") + 1 == 6
+    assert words.count(asked.url) == words.count("--next") + 1 == (9 if names else 6)
     assert words[0] == "-q"
     headers = [word for at, word in enumerate(words) if words[at - 1] == "-H"]
     assert headers == [
         f"{name}: {value}"
         for origin in origins(asked)
-        for sent in (asked.by(origin).preflight(), asked.by(origin).plain())
+        for _, sent in asked.by(origin).requests.values()
         for name, value in sent.items()
     ]
     assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,10 @@
 A page's JSON POST is preceded by a preflight, which the server must allow; a plain GET is sent at once, and
 only its answer may be kept from the page. What a browser accepts is by the Fetch standard
 (https://fetch.spec.whatwg.org): "CORS check" and "CORS-preflight fetch".
+
+A page chooses which headers its POST has, and a browser asks for those alone. So the preflight of a POST with
+nothing but its content type is always asked, and one with the further headers that were named beside it: what
+a server says to the one does not tell what it says to the other, and the worse of the two counts.
 """
 
 from __future__ import annotations
@@ -12,10 +16,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
+from app.domain.serving.cors_answer import ALLOW_CREDENTIALS, ALLOW_HEADERS
+from app.domain.serving.cors_front import differences, trouble
 from app.domain.serving.reading import InputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from app.domain.serving.cors_answer import Answer
+
+What = Literal["preflight", "preflight with headers", "GET"]
+"""A request: the preflight for content-type alone, that for the further headers as well, or the plain GET."""
 
 Kind = Literal[
     "closed",
@@ -44,7 +55,7 @@ BODY_HEADER: Final = "content-type"
 """What every JSON POST must ask for; a page without a key asks for nothing more."""
 
 NEVER_BY_WILDCARD: Final = "authorization"
-"""The one header that `*` does not allow."""
+"""The one header that `*` does not allow by the standard; Chromium lets it pass all the same."""
 
 MADE_UP: Final = ("https://some-page.example", "https://no-such-page.invalid")
 """Origins that no list holds: their last parts are reserved (RFC 2606)."""
@@ -54,25 +65,12 @@ NULL: Final = "null"
 
 MOST_NAMES: Final = 20
 MOST_CHARS: Final = 2_000
-ALLOW_ORIGIN: Final = "access-control-allow-origin"
-ALLOW_HEADERS: Final = "access-control-allow-headers"
-ALLOW_CREDENTIALS: Final = "access-control-allow-credentials"
 
 _ORIGIN: Final = re.compile(
     r"https?://(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?", re.IGNORECASE
 )
 _USUAL_PORT: Final = re.compile(r"^(http://.*(?=:80$)|https://.*(?=:443$)):\d+$")
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
-_TOO_MANY: Final = 429
-_GATEWAY: Final = (407, 502, 503, 504, 511)
-FRONT_MARKS: Final = (
-    "via",
-    "cf-ray",
-    "x-envoy-upstream-service-time",
-    "x-kong-upstream-latency",
-    "x-amz-cf-id",
-)
-"""Headers of which only their presence says something: the answer has passed a gateway."""
 _UNASKED: Final = (
     "A plain GET needs no preflight, nor a POST of plain text: the server gets them from any page."
 )
@@ -87,56 +85,75 @@ class Asked:
     origin: str
     names: tuple[str, ...]
 
-    def preflight(self) -> Mapping[str, str]:
-        """Return the headers of the OPTIONS request that a browser sends before the POST."""
-        return {
-            "origin": self.origin,
-            "access-control-request-method": METHOD,
-            "access-control-request-headers": ",".join(self.names),
-        }
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The headers of the POST that it can be sent without."""
+        return tuple(name for name in self.names if name != BODY_HEADER)
 
-    def plain(self) -> Mapping[str, str]:
-        """Return the headers of the GET, for which a browser asks nobody first."""
-        return {"origin": self.origin}
+    @property
+    def bare(self) -> Asked:
+        """The same of a POST without them."""
+        return Asked(url=self.url, origin=self.origin, names=(BODY_HEADER,))
+
+    @property
+    def requests(self) -> Mapping[What, tuple[str, Mapping[str, str]]]:
+        """Each request that a browser sends before the POST or in its place: its method and its headers."""
+        whats: dict[What, Asked] = {"preflight": self.bare}
+        if self.further:
+            whats["preflight with headers"] = self
+        preflights = {what: ("OPTIONS", _preflight(each)) for what, each in whats.items()}
+        return {**preflights, "GET": ("GET", {"origin": self.origin})}
 
     def by(self, origin: str) -> Asked:
         """Return the same as a page of another origin would ask it."""
         return Asked(url=self.url, origin=origin, names=self.names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """Status and headers of one answer: names in lower case, several of one name joined by a comma."""
-
-    status: int
-    headers: Mapping[str, str]
-
-    @property
-    def allowed_origin(self) -> str:
-        """The origin it lets in, empty for none."""
-        return self.headers.get(ALLOW_ORIGIN, "").strip()
-
-    def lets_in(self, origin: str) -> bool:
-        """Tell whether its headers let a page of an origin in."""
-        return self.allowed_origin in {"*", origin}
-
-    def takes_credentials(self, origin: str) -> bool:
-        """Tell whether they do so with cookies and logins; never beside a wildcard."""
-        return self.allowed_origin == origin and self.headers.get(ALLOW_CREDENTIALS, "").strip() == "true"
+def _preflight(asked: Asked) -> Mapping[str, str]:
+    return {
+        "origin": asked.origin,
+        "access-control-request-method": METHOD,
+        "access-control-request-headers": ",".join(asked.names),
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """What was asked as one origin, and both answers."""
+    """What was asked as one origin, and all answers; `full` is that to the preflight with further headers."""
 
     asked: Asked
     preflight: Answer
     plain: Answer
+    full: Answer | None = None
+
+    @property
+    def preflights(self) -> Sequence[tuple[What, Answer]]:
+        """The answers to the preflights."""
+        full: list[tuple[What, Answer]] = []
+        if self.full is not None:
+            full = [("preflight with headers", self.full)]
+        return [("preflight", self.preflight), *full]
+
+    @property
+    def posts(self) -> Sequence[tuple[Asked, Answer]]:
+        """What each of them answers."""
+        answers = (answer for _, answer in self.preflights)
+        return list(zip((self.asked.bare, self.asked), answers, strict=False))
 
     @property
     def may_post(self) -> bool:
-        """Tell whether a browser would send the POST after this preflight."""
-        return may_post(self.asked, self.preflight)
+        """Tell whether a browser would send a JSON POST, with the further headers or without them."""
+        return any(may_post(asked, answer) for asked, answer in self.posts)
+
+    @property
+    def may_post_bare(self) -> bool:
+        """Tell whether it would send one without them."""
+        return may_post(self.asked.bare, self.preflight)
+
+    @property
+    def may_post_full(self) -> bool | None:
+        """Tell whether it would send one with them; None where there are none."""
+        return None if self.full is None else may_post(self.asked, self.full)
 
     @property
     def may_read(self) -> bool:
@@ -151,19 +168,20 @@ class Exchange:
     @property
     def echoes(self) -> bool:
         """Tell whether an answer names the very origin that asked."""
-        return self.asked.origin in {self.preflight.allowed_origin, self.plain.allowed_origin}
+        answers = [self.plain, *(answer for _, answer in self.preflights)]
+        return any(answer.allowed_origin == self.asked.origin for answer in answers)
 
     @property
     def with_credentials(self) -> bool:
         """Tell whether what the page gets, it gets with the cookies and logins of who opens it."""
-        return may_post_with_credentials(self.asked, self.preflight) or self.plain.takes_credentials(
-            self.asked.origin
+        return self.plain.takes_credentials(self.asked.origin) or any(
+            may_post_with_credentials(asked, answer) for asked, answer in self.posts
         )
 
 
 def may_post(asked: Asked, preflight: Answer) -> bool:
-    """Tell whether a browser would send the POST after the answer to a preflight."""
-    return is_good(preflight) and preflight.lets_in(asked.origin) and not uncovered(asked, preflight)
+    """Tell whether a browser would send the POST after the answer to a preflight for all its headers."""
+    return preflight.is_good and preflight.lets_in(asked.origin) and not uncovered(asked, preflight)
 
 
 def may_post_with_credentials(asked: Asked, preflight: Answer) -> bool:
@@ -248,7 +266,8 @@ def judge(asked: Exchange, *, null: Exchange | None = None, other: Exchange | No
     if not asked.is_open and null is not None and null.is_open:
         asked = null
     kind, is_open, why = _kind_of(asked, other)
-    sentences = [f"{WORDS[kind]}: {why}", *seen(asked.asked, preflight=asked.preflight, plain=asked.plain)]
+    answers: dict[What, Answer] = {**dict(asked.preflights), "GET": asked.plain}
+    sentences = [f"{WORDS[kind]}: {why}", *seen(asked.asked, answers)]
     return Verdict(kind=kind, is_open=is_open, exchange=asked, sentences=tuple(sentences))
 
 
@@ -274,24 +293,20 @@ def judge_with(asked: Exchange, further: Exchange | None) -> Verdict:
     return judge(asked, other=further)
 
 
-def is_read(name: str) -> bool:
-    """Tell whether a header, its name in lower case, takes part in a verdict or in its words."""
-    return name.startswith("access-control-") or name in {"server", "location", *FRONT_MARKS}
-
-
 def _kind_of(asked: Exchange, other: Exchange | None) -> tuple[Kind, bool | None, str]:
-    front = tuple(_in_front(asked))
+    front = tuple(differences(asked))
     if asked.is_open:
         gets = _gets(asked)
         if front:
             return "in_front", True, f"{'; '.join(front)}. As it is answered, {gets}."
         kind = _open_kind(asked, other)
         return kind, True, f"{_open_words(kind, asked, other=other)} {gets}."
-    trouble = _trouble(asked)
-    if trouble is not None:
-        kind, why = trouble
+    found = trouble(asked)
+    if found is not None:
+        kind, why = found
         return kind, None, why
-    closed = f"a page at {asked.asked.origin} can neither send a JSON POST nor read the answer to a GET."
+    send = f"send a JSON POST{_ways(asked, bare=True, full=True)}"
+    closed = f"a page at {asked.asked.origin} can neither {send} nor read the answer to a GET."
     return "closed", False, " ".join([closed, *(f"{each[0].upper()}{each[1:]}." for each in front)])
 
 
@@ -299,11 +314,9 @@ def _open_kind(asked: Exchange, other: Exchange | None) -> Kind:
     """Return the worst of what lets the page in."""
     origin = asked.asked.origin
     kinds: set[Kind] = set()
-    preflight, plain = asked.preflight, asked.plain
-    posts = may_post_with_credentials(asked.asked, preflight)
     for answer, counts, creds in (
-        (preflight, asked.may_post, posts),
-        (plain, asked.may_read, plain.takes_credentials(origin)),
+        *((each, may_post(sent, each), may_post_with_credentials(sent, each)) for sent, each in asked.posts),
+        (asked.plain, asked.may_read, asked.plain.takes_credentials(origin)),
     ):
         if not counts:
             continue
@@ -337,86 +350,46 @@ def _open_words(kind: Kind, asked: Exchange, *, other: Exchange | None) -> str:
 
 def _gets(asked: Exchange) -> str:
     """Return what the page gets."""
-    if asked.may_post and asked.may_read:
-        return "the page may send a JSON POST and read the answer to a GET"
-    if asked.may_post:
-        return "the page may send a JSON POST, and the answer to this GET is kept from it"
-    return "the page may read the answer to a GET, and its JSON POST is not sent"
+    if not asked.may_post:
+        return "the page may read the answer to a GET, and its JSON POST is not sent"
+    ways = _ways(asked, bare=asked.may_post_bare, full=bool(asked.may_post_full))
+    rest = (
+        " and read the answer to a GET" if asked.may_read else ", and the answer to this GET is kept from it"
+    )
+    return f"the page may send a JSON POST{ways}{rest}"
 
 
-def _in_front(asked: Exchange) -> Iterator[str]:
-    """Give what shows that not the same program made both answers."""
-    preflight, plain = asked.preflight, asked.plain
-    names = [
-        answer.headers.get("server", "").partition("/")[0].strip().lower() for answer in (preflight, plain)
-    ]
-    if all(names) and names[0] != names[1]:
-        yield f"the preflight was answered by {shown(names[0])}, the GET by {shown(names[1])}"
-    for mark in FRONT_MARKS:
-        if (mark in preflight.headers) != (mark in plain.headers):
-            which = "preflight" if mark in preflight.headers else "GET"
-            yield f"only the answer to the {which} has passed a gateway ({mark})"
-            break
-    # A server's own layer lets in both or neither; only a refusal in front of that layer has no such header.
-    if asked.may_post and not plain.allowed_origin and is_good(plain):
-        yield (
-            f"the preflight lets {asked.asked.origin} in and the GET's answer does not, as where a gateway"
-            " answers preflights itself"
-        )
+def _ways(asked: Exchange, *, bare: bool, full: bool) -> str:
+    """Return whether a POST with or without its further headers is meant; nothing where it has none."""
+    if asked.full is None:
+        return ""
+    names = named(asked.asked)
+    if bare and full:
+        return f" with {names} or without"
+    return f" without {names}" if bare else f" with {names}"
 
 
-def _trouble(asked: Exchange) -> tuple[Kind, str] | None:
-    """Return why nothing can be said of answers that let nobody in."""
-    for what, answer in (("preflight", asked.preflight), ("GET", asked.plain)):
-        found = trouble_of(answer, what)
-        if found is not None:
-            return found
-    if asked.preflight.status == asked.plain.status == 404:  # noqa: PLR2004 - not found
-        return "cannot_tell", "nothing is at this address (404): give one that the server answers."
-    return None
+def named(asked: Asked) -> str:
+    """Return the further headers as one reads them."""
+    return shown(", ".join(asked.further), most=200)
 
 
-def trouble_of(answer: Answer, what: str) -> tuple[Kind, str] | None:
-    """Return the kind and the reason where an answer that lets nobody in says nothing of the setting."""
-    if 300 <= answer.status < 400:  # noqa: PLR2004 - redirects
-        to = shown(answer.headers.get("location", "nowhere"), most=200)
-        return "cannot_tell", f"the {what} is redirected ({answer.status}) to {to}: check that address."
-    if "," in answer.allowed_origin:
-        said = shown(answer.allowed_origin)
-        why = f"the {what}'s answer has several allowed origins ({said}), as when a gateway adds its own"
-        return "in_front", f"{why}. Browsers refuse that, until all but one are gone."
-    if answer.status in _GATEWAY:
-        return "in_front", f"the {what} got {answer.status}, by which a gateway speaks for itself."
-    if answer.status == _TOO_MANY:
-        return "cannot_tell", f"the {what} got {answer.status}, too many requests: ask again later."
-    if answer.status >= 500:  # noqa: PLR2004 - faults of a server
-        return "cannot_tell", f"the {what} got {answer.status}: the server is at fault, not its setting."
-    return None
-
-
-def seen(asked: Asked, *, preflight: Answer | None = None, plain: Answer | None = None) -> Iterator[str]:
+def seen(asked: Asked, answers: Mapping[What, Answer]) -> Iterator[str]:
     """Give a line for each answer, and what no setting prevents."""
-    if preflight is not None:
-        yield f"Preflight: OPTIONS as {asked.origin}, {_line(preflight)}."
-    if plain is not None:
-        yield f"Plain GET: as {asked.origin}, {_line(plain)}."
-        if is_good(plain):
-            yield _UNASKED
+    for what, answer in answers.items():
+        method = "" if what == "GET" else "OPTIONS "
+        yield f"{_titles(asked)[what]}: {method}as {asked.origin}, {_line(answer)}."
+    if "GET" in answers and answers["GET"].is_good:
+        yield _UNASKED
+
+
+def _titles(asked: Asked) -> Mapping[What, str]:
+    with_headers = f"Preflight with {named(asked)}"
+    return {"preflight": "Preflight", "preflight with headers": with_headers, "GET": "Plain GET"}
 
 
 def _line(answer: Answer) -> str:
-    said = shown(answer.allowed_origin) if answer.allowed_origin else "no"
+    none = "no" if answer.is_whole else "no pasted"
+    said = shown(answer.allowed_origin) if answer.allowed_origin else none
     creds = ", with credentials" if answer.headers.get(ALLOW_CREDENTIALS, "").strip() == "true" else ""
     return f"answered {answer.status} with {said} allowed origin{creds}"
-
-
-def is_good(answer: Answer) -> bool:
-    """Tell whether a browser takes a status for a success, as it must be of a preflight."""
-    return 200 <= answer.status < 300  # noqa: PLR2004 - what a browser calls ok
-
-
-def allow_headers(answer: Answer) -> Sequence[tuple[str, str]]:
-    """Return the headers of an answer that say who is let in, and how."""
-    return [
-        (name, value) for name, value in sorted(answer.headers.items()) if name.startswith("access-control-")
-    ]

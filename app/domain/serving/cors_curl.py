@@ -5,19 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from app.domain.serving.cors import NULL, unrelated_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.domain.serving.cors import Asked
+    from app.domain.serving.cors import Asked, What
 
-What = Literal["preflight", "GET"]
-
-METHODS: Final[Mapping[What, str]] = {"preflight": "OPTIONS", "GET": "GET"}
-LABEL: Final = re.compile(r"== (preflight|GET) as (\S{1,300}), check ([0-9a-f]{6})")
+LABEL: Final = re.compile(r"== (preflight with headers|preflight|GET) as (\S{1,300}), check ([0-9a-f]{6})")
 """What stands below each answer: the request, the origin asked as, and the mark of all that is asked."""
 
 TIMEOUT_S: Final = 20
@@ -34,7 +31,9 @@ def mark_of(asked: Asked) -> str:
 
     By them answers to an earlier question are told from those to this one.
     """
-    said = "\n".join([asked.url, asked.origin, *asked.names])
+    # With further headers two preflights are asked, where formerly one asked for them all.
+    twice = ["twice"] if asked.further else []
+    said = "\n".join([asked.url, asked.origin, *asked.names, *twice])
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK_CHARS]
 
 
@@ -51,20 +50,19 @@ def curl_line(asked: Asked) -> str:
     """
     mark = mark_of(asked)
     asks = [
-        _ask(asked.by(origin), what, label=label(what, origin, mark=mark))
+        _ask(asked.url, method, headers=headers, label=label(what, origin, mark=mark))
         for origin in origins(asked)
-        for what in METHODS
+        for what, (method, headers) in asked.by(origin).requests.items()
     ]
     return "curl -q " + " \\\n  --next ".join(asks)
 
 
-def _ask(asked: Asked, what: What, *, label: str) -> str:
-    headers = asked.preflight() if what == "preflight" else asked.plain()
+def _ask(url: str, method: str, *, headers: Mapping[str, str], label: str) -> str:
     words = [
         *("-gsS", "-m", str(TIMEOUT_S), "--suppress-connect-headers", "-o", "/dev/null", "-D", "-"),
-        *(("-X", METHODS[what]) if what == "preflight" else ()),
+        *(("-X", method) if method != "GET" else ()),
         *(word for name, value in headers.items() for word in ("-H", f"{name}: {value}")),
         # curl itself makes a line end of the backslash and the n.
-        *("-w", f"{label}\\n", asked.url),
+        *("-w", f"{label}\\n", url),
     ]
     return shlex.join(words)

@@ -6,30 +6,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from app.domain.serving.cors import (
-    ALLOW_CREDENTIALS,
-    ALLOW_HEADERS,
-    ALLOW_ORIGIN,
+    BODY_HEADER,
+    NEVER_BY_WILDCARD,
     NULL,
     WORDS,
-    allow_headers,
     further_origin,
-    is_good,
     judge,
     judge_with,
     may_post,
     may_post_with_credentials,
+    named,
     seen,
-    trouble_of,
     uncovered,
 )
-from app.domain.serving.cors_curl import METHODS, origins
+from app.domain.serving.cors_answer import (
+    ALLOW_CREDENTIALS,
+    ALLOW_HEADERS,
+    ALLOW_ORIGIN,
+    allow_headers,
+)
+from app.domain.serving.cors_curl import origins
+from app.domain.serving.cors_front import trouble_of
 from app.domain.serving.reading import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from app.domain.serving.cors import Answer, Asked, Exchange, Kind, Verdict
-    from app.domain.serving.cors_curl import What
+    from app.domain.serving.cors import Asked, Exchange, Kind, Verdict, What
+    from app.domain.serving.cors_answer import Answer
     from app.domain.serving.cors_pasted import Pasted
 
 NOT_ALL: Final = "not all is pasted"
@@ -37,12 +41,15 @@ NOT_ALL: Final = "not all is pasted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Got:
-    """What a page of one origin gets; None where the answer that says it was not pasted."""
+    """What a page of one origin gets; None where what was pasted does not say it.
+
+    `may_post` is a JSON POST with the further headers or without them, `may_post_full` one with them.
+    """
 
     origin: str
-    preflight: Answer | None
-    plain: Answer | None
+    answers: Mapping[What, Answer]
     may_post: bool | None
+    may_post_full: bool | None
     may_read: bool | None
 
 
@@ -51,14 +58,13 @@ class Finding:
     """What pasted answers say.
 
     `kind` is None, and `missing` not empty, where the verdict depends on what was not pasted; `is_open` is
-    None where it is not known. `asked` is what the two answers answer that the sentences are about.
+    None where it is not known. `asked` is what the answers answer that the sentences are about.
     """
 
     kind: Kind | None
     is_open: bool | None
     asked: Asked
-    preflight: Answer | None
-    plain: Answer | None
+    answers: Mapping[What, Answer]
     with_credentials: bool | None
     sentences: tuple[str, ...]
     missing: tuple[str, ...]
@@ -66,8 +72,8 @@ class Finding:
 
     @property
     def lines(self) -> list[Reading]:
-        """What a browser makes of each line of the two answers that counts."""
-        return list(readings(self.asked, preflight=self.preflight, plain=self.plain))
+        """What a browser makes of each line of the answers that counts."""
+        return list(readings(self.asked, self.answers))
 
     @property
     def own(self) -> Got:
@@ -100,7 +106,7 @@ def _silent(asked: Asked, pasted: Pasted) -> list[str]:
     """Return a sentence for each request of an origin that got no answer."""
     return [
         f"{WORDS['cannot_tell']}: the {what} as {asked.origin} got no whole answer: {why}."
-        for what in METHODS
+        for what in asked.requests
         if (why := pasted.unanswered.get((what, asked.origin)))
     ]
 
@@ -111,8 +117,7 @@ def _whole(verdict: Verdict, asked: Asked, *, pasted: Pasted) -> Finding:
         kind=verdict.kind,
         is_open=verdict.is_open,
         asked=found.asked,
-        preflight=found.preflight,
-        plain=found.plain,
+        answers=pasted.answers(found.asked),
         with_credentials=found.with_credentials,
         sentences=verdict.sentences,
         missing=(),
@@ -130,68 +135,138 @@ def _finding(
     missing: Sequence[str] = (),
 ) -> Finding:
     """Return a finding without a whole exchange that it is about."""
+    answers = pasted.answers(asked)
     return Finding(
         kind=kind,
         is_open=is_open,
         asked=asked,
-        preflight=pasted.answer("preflight", asked.origin),
-        plain=pasted.answer("GET", asked.origin),
+        answers=answers,
         with_credentials=None,
-        sentences=tuple(sentences),
+        sentences=(*sentences, *_as_another(asked, answers)),
         missing=tuple(missing),
         got=tuple(_got(asked, pasted)),
     )
 
 
-def _got(asked: Asked, pasted: Pasted) -> Iterator[Got]:
-    for origin in origins(asked):
-        preflight, plain = pasted.answer("preflight", origin), pasted.answer("GET", origin)
-        if origin == asked.origin or preflight or plain:
-            yield Got(
-                origin=origin,
-                preflight=preflight,
-                plain=plain,
-                may_post=None if preflight is None else may_post(asked.by(origin), preflight),
-                may_read=None if plain is None else plain.lets_in(origin),
+def _as_another(asked: Asked, answers: Mapping[What, Answer]) -> Iterator[str]:
+    """Give a warning where an answer names another origin: it may well be the one that was sent."""
+    said = {answer.allowed_origin for answer in answers.values()} - {"", "*", NULL, asked.origin}
+    for each in sorted(said):
+        if "," not in each:
+            yield (
+                f"It names {shown(each)}. If that is the origin that was sent, it may be an echo of any:"
+                " give that origin above."
             )
 
 
-_WHY: Final[Mapping[What, str]] = {
-    "preflight": "whether a page may send a JSON POST",
-    "GET": "whether a page may read the answer to a GET",
-}
+def _got(asked: Asked, pasted: Pasted) -> Iterator[Got]:
+    for origin in origins(asked):
+        each = asked.by(origin)
+        answers = pasted.answers(each)
+        if origin != asked.origin and not answers:
+            continue
+        posts = {
+            what: _may(each, what, answer=answers[what]) if what in answers else None
+            for what in asked.requests
+        }
+        may_read = posts.pop("GET")
+        yield Got(
+            origin=origin,
+            answers=answers,
+            may_post=True if True in posts.values() else None if None in posts.values() else False,
+            may_post_full=posts.get("preflight with headers"),
+            may_read=may_read,
+        )
+
+
+def _may(asked: Asked, what: What, *, answer: Answer) -> bool | None:
+    """Tell whether a page gets what an answer is about, None where the line that says it may be left out."""
+    lets_in = answer.lets_in(asked.origin)
+    if what == "GET":
+        gets, is_said = lets_in, bool(answer.allowed_origin)
+    else:
+        gets = may_post(_sent(asked, what), answer)
+        wanted = ALLOW_HEADERS if lets_in else ALLOW_ORIGIN
+        is_said = not answer.is_good or wanted in answer.headers
+    return gets if gets or is_said or answer.is_whole else None
+
+
+def _sent(asked: Asked, what: What) -> Asked:
+    """Return the POST that a preflight is about."""
+    return asked.bare if what == "preflight" else asked
+
+
+def _gains(asked: Asked) -> Mapping[What, str]:
+    """Return what each answer is about."""
+    return {
+        "preflight": "send a JSON POST",
+        "preflight with headers": f"send a JSON POST with {named(asked)}",
+        "GET": "read the answer to a GET",
+    }
 
 
 def _partly(asked: Asked, pasted: Pasted) -> Finding:
-    """Say what one answer says, or none of the two that everything begins with."""
-    origin = asked.origin
+    """Say what some answers say, or none of those that everything begins with."""
     own = next(_got(asked, pasted))
-    missing = [
-        f"the answer to the {what} as {origin}: {why}"
-        for what, why in _WHY.items()
-        if (what, origin) not in pasted.replies
-    ]
     said = list(_alone(own, asked))
     is_open = True if own.may_post or own.may_read else None
     start = f"{NOT_ALL}; so far {said[0]}" if said else f"{NOT_ALL}: nothing can be said yet."
-    return _finding(asked, pasted, is_open=is_open, sentences=[start, *said[1:]], missing=missing)
+    return _finding(
+        asked, pasted, is_open=is_open, sentences=[start, *said[1:]], missing=list(_missing(asked, pasted))
+    )
+
+
+def _missing(asked: Asked, pasted: Pasted) -> Iterator[str]:
+    """Give each answer that was not pasted, or not whole, and what it would say."""
+    for what, gain in _gains(asked).items():
+        if what not in asked.requests:
+            continue
+        answer = pasted.answer(what, asked.origin)
+        if answer is None:
+            yield f"the answer to the {what} as {asked.origin}: whether a page may {gain}"
+        elif not answer.is_whole:
+            header = _lack(what, answer)
+            yield (
+                f"the whole answer to the {what} as {asked.origin}, with every line of its headers"
+                f"{f', {header} too if it was sent' if header else ''}: lines were left out, as by grep"
+            )
+
+
+def _lack(what: What, answer: Answer) -> str | None:
+    """Return the header that a cut answer does not have and that counts, None where both are there."""
+    wanted = (ALLOW_ORIGIN,) if what == "GET" else (ALLOW_ORIGIN, ALLOW_HEADERS)
+    return next((name for name in wanted if name not in answer.headers), None)
 
 
 def _alone(own: Got, asked: Asked) -> Iterator[str]:
-    """Give what a single answer says."""
-    answers: tuple[tuple[What, Answer | None, bool | None, str], ...] = (
-        ("preflight", own.preflight, own.may_post, "send a JSON POST"),
-        ("GET", own.plain, own.may_read, "read the answer to a GET"),
-    )
-    for what, answer, may, gain in answers:
-        if answer is None:
-            continue
+    """Give what single answers say."""
+    for what, answer in own.answers.items():
+        may = _may(asked, what, answer=answer)
         trouble = None if may else trouble_of(answer, what)
+        gain = _gains(asked)[what]
         if trouble is not None:
             yield f"{WORDS[trouble[0]]}: {trouble[1]}"
+        elif may is None:
+            yield f"{WORDS['cannot_tell']}: {_unknown(asked, what, answer=answer)}"
         else:
             yield f"a page at {asked.origin} {'may' if may else 'may not'} {gain}."
-    yield from seen(asked, preflight=own.preflight, plain=own.plain)
+    yield from seen(asked, own.answers)
+
+
+def _unknown(asked: Asked, what: What, *, answer: Answer) -> str:
+    """Say why a cut answer does not tell whether a page gets what it is about."""
+    gain = _gains(asked)[what]
+    why = (
+        f"whether a page at {asked.origin} may {gain} is not known:"
+        f" {_lack(what, answer)} is missing from what was pasted."
+    )
+    if not answer.lets_in(asked.origin):
+        return why
+    # As the article of 2026-10-14 (vLLM 0.32 stops ...) reads that line.
+    return (
+        f"{why} The line {ALLOW_ORIGIN}: {shown(answer.allowed_origin)} by itself reads as open: take it so"
+        " until the whole answer is here."
+    )
 
 
 def _lacking(first: Exchange, second: Asked, *, pasted: Pasted) -> Finding:
@@ -209,7 +284,7 @@ def _lacking(first: Exchange, second: Asked, *, pasted: Pasted) -> Finding:
         so_far = f"it lets in {origin} by name. What it would say to another origin is not known."
         why = f"they tell a server that lets in {origin} from one that lets in whoever asks"
         is_open = True
-    lacks = [what for what in METHODS if (what, second.origin) not in pasted.replies]
+    lacks = [what for what in second.requests if (what, second.origin) not in pasted.replies]
     return _finding(
         first.asked,
         pasted,
@@ -229,23 +304,24 @@ class Reading:
     means: str
 
 
-def readings(asked: Asked, *, preflight: Answer | None, plain: Answer | None) -> Iterator[Reading]:
-    """Yield the status and the access-control headers of both answers, by the Fetch standard."""
-    answers: tuple[tuple[What, Answer | None], ...] = (("preflight", preflight), ("GET", plain))
-    for what, answer in answers:
-        if answer is None:
-            continue
+def readings(asked: Asked, answers: Mapping[What, Answer]) -> Iterator[Reading]:
+    """Yield the status and the access-control headers of each answer, by the Fetch standard."""
+    for what, answer in answers.items():
         yield Reading(what=what, header="status", value=str(answer.status), means=_status(what, answer))
-        wanted = {ALLOW_ORIGIN: "", **({ALLOW_HEADERS: ""} if what == "preflight" else {})}
+        wanted = {ALLOW_ORIGIN: "", **({ALLOW_HEADERS: ""} if what != "GET" else {})}
         for header, value in (wanted | dict(allow_headers(answer))).items():
-            means = _means(header, value, what=what, answer=answer, asked=asked)
+            is_left_out = not answer.is_whole and header not in answer.headers
+            means = _LEFT_OUT if is_left_out else _means(header, value, what=what, answer=answer, asked=asked)
             yield Reading(what=what, header=header, value=value, means=means)
+
+
+_LEFT_OUT: Final = "not in what was pasted, of which lines were left out"
 
 
 def _status(what: What, answer: Answer) -> str:
     if what == "GET":
         return "any status: whether a page may read an answer does not depend on it"
-    if is_good(answer):
+    if answer.is_good:
         return "a success, which a preflight must be"
     return "no success, so the preflight fails whatever its headers say"
 
@@ -255,9 +331,9 @@ def _means(header: str, value: str, *, what: What, answer: Answer, asked: Asked)
         return _origin_means(value, asked)
     if header == ALLOW_CREDENTIALS:
         return _credentials_mean(value, answer, what=what, asked=asked)
-    if header == ALLOW_HEADERS and what == "preflight":
-        return _headers_mean(answer, asked)
-    known = _PREFLIGHT_ONLY if what == "preflight" else _GET_ONLY
+    if header == ALLOW_HEADERS and what != "GET":
+        return _headers_mean(answer, _sent(asked, what))
+    known = _GET_ONLY if what == "GET" else _PREFLIGHT_ONLY
     return known.get(header, "nothing in an answer to this request")
 
 
@@ -292,15 +368,22 @@ def _credentials_mean(value: str, answer: Answer, *, what: What, asked: Asked) -
         return "nothing beside *: a request with cookies and logins is refused"
     if not answer.takes_credentials(asked.origin):
         return "nothing, as the page is not let in"
-    if what == "GET" or may_post_with_credentials(asked, answer):
+    sent = _sent(asked, what)
+    if what == "GET" or may_post_with_credentials(sent, answer):
         return "the page is let in with the cookies and logins of whoever opens it"
-    if may_post(asked, answer):
+    if may_post(sent, answer):
         return "not for this POST: with cookies and logins, * in access-control-allow-headers allows nothing"
     return "nothing, as the preflight fails"
 
 
 def _headers_mean(answer: Answer, asked: Asked) -> str:
     lacks = uncovered(asked, answer)
+    if lacks == [NEVER_BY_WILDCARD] and answer.headers.get(ALLOW_HEADERS, "").strip() == "*":
+        return (
+            f"* does not allow {NEVER_BY_WILDCARD}: by the standard a POST with it is not sent;"
+            " Chromium sends it nevertheless"
+        )
     if lacks:
-        return f"does not allow {shown(', '.join(lacks), most=200)}, so the POST is not sent"
+        which = "the POST" if BODY_HEADER in lacks else "a POST with it"
+        return f"does not allow {shown(', '.join(lacks), most=200)}, so {which} is not sent"
     return f"allows {shown(', '.join(asked.names), most=200)}, which is all that the POST asks for"

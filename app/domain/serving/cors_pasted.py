@@ -10,33 +10,42 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from app.domain.serving.cors import FRONT_MARKS, Answer, Exchange, is_read
-from app.domain.serving.cors_curl import LABEL, METHODS, label, mark_of, origins
+from app.domain.serving.cors import Exchange
+from app.domain.serving.cors_answer import Answer, is_of_access
+from app.domain.serving.cors_curl import LABEL, label, mark_of, origins
+from app.domain.serving.cors_front import PRESENCE_MARKS, is_read
 from app.domain.serving.reading import InputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from app.domain.serving.cors import Asked
-    from app.domain.serving.cors_curl import What
+    from app.domain.serving.cors import Asked, What
 
     Key = tuple[What, str]
     Line = tuple[int, str]
 
 MOST_CHARS: Final = 200_000
 MOST_LINES: Final = 4_000
-ONE_EACH: Final[Mapping[What, str]] = {"preflight": "preflight", "GET": "plain"}
+ONE_EACH: Final[Mapping[What, str]] = {
+    "preflight": "preflight",
+    "preflight with headers": "preflight_headers",
+    "GET": "plain",
+}
 """The fields that take one answer each, by what was asked."""
 
 _STATUS: Final = re.compile(r"HTTP/(\d(?:\.\d)?) (\d{3})(?: (.*))?")
 _HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}):(.*)")
 _REQUEST: Final = re.compile(r"> ([A-Z]{1,20}) \S+ HTTP/\d(?:\.\d)?")
 _FROM: Final = re.compile(r"> origin: *(\S{1,300})", re.IGNORECASE)
+_FOR: Final = re.compile(r"> access-control-request-headers: *(.{0,3000})", re.IGNORECASE)
 _CURL_SAYS: Final = re.compile(r"curl: \(\d{1,3}\) ")
 _MARKED: Final = re.compile(r"<(?: |$)")
 _CURL_TELLS: Final = re.compile(r"[*>](?: .*)?|[{}] \[\d+ bytes data\]")
 """Lines of `curl -v` that are no part of an answer."""
 _SPACES: Final = " \t"
+
+_DATED: Final = "date: seen\n"
+"""Stands in a kept answer for the headers that the check does not read, which show that none was left out."""
 
 _CUT: Final = "its headers break off before the blank line that ends them"
 _SILENT: Final = "curl got none, and says why in a line of its own"
@@ -52,8 +61,10 @@ class Reply:
     @property
     def text(self) -> str:
         """The same as text that reads as the same answer, with nothing that the check does not read."""
+        headers = self.answer.headers
+        dated = [_DATED] if self.answer.is_whole and all(map(is_of_access, headers)) else []
         return "".join(
-            [f"{self.start}\n", *(f"{name}: {value}\n" for name, value in self.answer.headers.items()), "\n"]
+            [f"{self.start}\n", *(f"{name}: {value}\n" for name, value in headers.items()), *dated, "\n"]
         )
 
 
@@ -78,12 +89,22 @@ class Pasted:
         """Return an answer as it was pasted, None for one that was not."""
         return self.replies.get((what, origin))
 
+    def answers(self, asked: Asked) -> Mapping[What, Answer]:
+        """Return the answers to what is asked as an origin that were pasted, in the order of asking."""
+        pairs = ((what, self.answer(what, asked.origin)) for what in asked.requests)
+        return {what: answer for what, answer in pairs if answer is not None}
+
     def exchange(self, asked: Asked) -> Exchange | None:
-        """Return both answers to what is asked as an origin, None unless both were pasted."""
-        preflight, plain = self.answer("preflight", asked.origin), self.answer("GET", asked.origin)
-        if preflight is None or plain is None:
+        """Return all answers to what is asked as an origin, None unless each was pasted whole."""
+        answers = self.answers(asked)
+        if set(answers) != set(asked.requests) or not all(each.is_whole for each in answers.values()):
             return None
-        return Exchange(asked=asked, preflight=preflight, plain=plain)
+        return Exchange(
+            asked=asked,
+            preflight=answers["preflight"],
+            plain=answers["GET"],
+            full=answers.get("preflight with headers"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,27 +119,28 @@ class _Block:
     is_whole: bool
 
 
-def read_pasted(asked: Asked, *, answers: str, preflight: str = "", plain: str = "") -> Pasted:
-    """Return what was pasted: `answers` is what the curl line wrote, the others one answer each.
+def read_pasted(asked: Asked, *, answers: str, **one_each: str) -> Pasted:
+    """Return what was pasted: `answers` is what the curl line wrote, those of `ONE_EACH` one answer each.
 
     Raises:
         InputError: too long, no answer, whose it is cannot be told, answers to another question, or a line
-            that is no header; its field is one of these three names, with the line where there is one.
+            that is no header; its field is `answers` or one of `ONE_EACH`, with the line where there is one.
     """
     found: dict[Key, Reply | str] = {}
     if answers.strip():
         found = _labelled(_lines(answers, "answers"), asked)
-    one_each: tuple[tuple[What, str], ...] = (("preflight", preflight), ("GET", plain))
-    for what, text in one_each:
-        name = ONE_EACH[what]
+    for what, name in ONE_EACH.items():
+        text = one_each.get(name, "")
         if not text.strip():
             continue
         if answers.strip():
             raise InputError(name, shown(text.strip()), "give it here or in answers, not in both")
+        if what not in asked.requests:
+            why = "name its further headers above, or give it as the answer to the preflight"
+            raise InputError(name, shown(text.strip()), why)
         lines = _lines(text, name)
         _check_request(lines, name, what=what, asked=asked)
-        reply = _reply(lines, name, is_labelled=False)
-        found[what, asked.origin] = reply
+        found[what, asked.origin] = _reply(lines, name, is_labelled=False)
     return Pasted(
         replies={key: each for key, each in found.items() if isinstance(each, Reply)},
         unanswered={key: each for key, each in found.items() if isinstance(each, str)},
@@ -128,7 +150,7 @@ def read_pasted(asked: Asked, *, answers: str, preflight: str = "", plain: str =
 def kept_answers(asked: Asked, pasted: Pasted) -> str:
     """Return what reads as the same answers below `answers`, with nothing that the check does not read."""
     mark = mark_of(asked)
-    keys = [(what, origin) for origin in origins(asked) for what in METHODS]
+    keys = [(what, origin) for origin in origins(asked) for what in asked.requests]
     return "".join(
         [
             f"{_kept(pasted, key)}{label(*key, mark=mark)}\n"
@@ -183,8 +205,8 @@ def _first(lines: Sequence[Line]) -> str:
 
 
 def _key(labelled: re.Match[str], number: int, *, asked: Asked) -> Key:
-    what: What = "preflight" if labelled[1] == "preflight" else "GET"
-    if labelled[3] != mark_of(asked) or labelled[2] not in origins(asked):
+    what = next((each for each in asked.requests if each == labelled[1]), None)
+    if what is None or labelled[3] != mark_of(asked) or labelled[2] not in origins(asked):
         why = "it answers another address, origin or header than the form's; run its curl line and paste that"
         raise InputError(f"answers line {number}", labelled[0], why)
     return what, labelled[2]
@@ -192,14 +214,25 @@ def _key(labelled: re.Match[str], number: int, *, asked: Asked) -> Key:
 
 def _check_request(lines: Sequence[Line], name: str, *, what: What, asked: Asked) -> None:
     """Refuse what `curl -v` says was another request."""
+    method, headers = asked.requests[what]
+    names = _names(headers.get("access-control-request-headers", ""))
     for number, text in lines:
-        asks, comes = _REQUEST.fullmatch(text.rstrip()), _FROM.fullmatch(text.rstrip())
-        if asks and asks[1] != METHODS[what]:
-            why = f"this answers {asks[1]}; paste the answer to {METHODS[what]}"
-            raise InputError(f"{name} line {number}", shown(text), why)
-        if comes and comes[1] != asked.origin:
+        line = text.rstrip()
+        asks, comes, wants = _REQUEST.fullmatch(line), _FROM.fullmatch(line), _FOR.fullmatch(line)
+        if asks and asks[1] != method:
+            why = f"this answers {asks[1]}; paste the answer to {method}"
+        elif comes and comes[1] != asked.origin:
             why = f"this was asked as another origin than {asked.origin}"
-            raise InputError(f"{name} line {number}", shown(text), why)
+        elif wants and names and _names(wants[1]) != names:
+            asked_for = ", ".join(sorted(names))
+            why = f"this was asked for other headers than {asked_for}; name the further ones above"
+        else:
+            continue
+        raise InputError(f"{name} line {number}", shown(text), why)
+
+
+def _names(text: str) -> set[str]:
+    return {each.strip().lower() for each in text.split(",") if each.strip()}
 
 
 def _reply(lines: Sequence[Line], name: str, *, is_labelled: bool) -> Reply | str:
@@ -218,7 +251,25 @@ def _reply(lines: Sequence[Line], name: str, *, is_labelled: bool) -> Reply | st
         return _CUT
     if first.status < 100:  # noqa: PLR2004 - the least that HTTP has
         raise InputError(f"{name} line {first.line}", first.start, "a status is a number from 100 on")
-    return Reply(start=first.start, answer=Answer(status=first.status, headers=_headers(first)))
+    return Reply(
+        start=first.start,
+        answer=Answer(
+            status=first.status,
+            headers=_headers(first),
+            is_whole=is_labelled or not _is_cut(first),
+        ),
+    )
+
+
+def _is_cut(block: _Block) -> bool:
+    """Tell whether lines were left out of an answer, as `grep` does.
+
+    A server that has a clock gives the date (RFC 9110, 6.6.1), and nearly all give a length or a name, too.
+    With no line but those that a search for the origin or for access-control leaves, `vary` among them, an
+    answer is not as it came.
+    """
+    lines = (f"{name}: {value}".lower() for name, value in block.fields)
+    return all("access-control" in line or "origin" in line for line in lines)
 
 
 def _no_reply(lines: Sequence[Line], name: str, *, is_labelled: bool) -> str:
@@ -299,7 +350,9 @@ def _headers(block: _Block) -> dict[str, str]:
 
 
 def _said(name: str, value: str) -> str:
-    if name in FRONT_MARKS:
+    if name in PRESENCE_MARKS:
         return "seen"
+    if name == "content-type":
+        return value.partition(";")[0].strip()
     # The query of a login page may hold a secret, and so may the part before @.
     return re.sub(r"//[^/@]*@", "//", re.split(r"[?#]", value)[0]) if name == "location" else value

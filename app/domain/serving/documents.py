@@ -8,7 +8,7 @@ from app.domain.llms.bounds import DecodeBound
 from app.domain.llms.unknown import Unknown
 from app.domain.serving.arithmetic import comparison_arithmetic, follows_arithmetic, speedup_arithmetic
 from app.domain.serving.benches import READERS
-from app.domain.serving.cors import allow_headers
+from app.domain.serving.cors_answer import allow_headers
 from app.domain.serving.cors_found import readings
 from app.domain.serving.expert_cache import SOURCE, VERSION
 from app.domain.serving.expert_cache_arithmetic import group_arithmetic, plan_arithmetic
@@ -18,15 +18,16 @@ from app.domain.serving.prefilled import BesidePrefill
 from app.domain.serving.sampler_rules import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from decimal import Decimal
 
     from app.domain.llms.beside_bounds import Beside
     from app.domain.serving.batch import Verdict as SamplerVerdict
     from app.domain.serving.benchmarked import Configuration
     from app.domain.serving.beside import Bench, Placed
-    from app.domain.serving.cors import Answer
     from app.domain.serving.cors import Verdict as CorsVerdict
+    from app.domain.serving.cors import What
+    from app.domain.serving.cors_answer import Answer
     from app.domain.serving.cors_found import Finding, Reading
     from app.domain.serving.expert_cache import Group, Plan
     from app.domain.serving.expert_mix import MixedExperts
@@ -155,8 +156,12 @@ def routing_document(token: FirstToken, costs: Sequence[RoutingCost]) -> dict[st
 
 
 def cors_document(found: CorsVerdict) -> dict[str, Any]:
-    """Return who may use a server, and what its two answers said of that."""
+    """Return who may use a server, and what its answers said of that.
+
+    What asks for headers beside content-type is null where none were named.
+    """
     exchange = found.exchange
+    answers: dict[What, Answer] = {**dict(exchange.preflights), "GET": exchange.plain}
     return {
         "verdict": found.kind,
         "is_open": found.is_open,
@@ -165,11 +170,11 @@ def cors_document(found: CorsVerdict) -> dict[str, Any]:
         "origin": exchange.asked.origin,
         "headers_asked_for": list(exchange.asked.names),
         "may_send_json_post": exchange.may_post,
+        "may_send_json_post_with_headers": exchange.may_post_full,
         "may_read_plain_get": exchange.may_read,
         "with_credentials": exchange.with_credentials,
-        "preflight": _answer(exchange.preflight),
-        "plain_get": _answer(exchange.plain),
-        "lines": _lines(readings(exchange.asked, preflight=exchange.preflight, plain=exchange.plain)),
+        **_answers(answers),
+        "lines": _lines(readings(exchange.asked, answers)),
     }
 
 
@@ -187,16 +192,29 @@ def pasted_document(found: Finding) -> dict[str, Any]:
         "origin": found.asked.origin,
         "headers_asked_for": list(found.asked.names),
         "may_send_json_post": own.may_post,
+        "may_send_json_post_with_headers": own.may_post_full,
         "may_read_plain_get": own.may_read,
         "with_credentials": found.with_credentials,
-        "preflight": _answer(found.preflight),
-        "plain_get": _answer(found.plain),
+        **_answers(found.answers),
         "lines": _lines(found.lines),
         "missing": list(found.missing),
         "origins": [
-            {"origin": each.origin, "may_send_json_post": each.may_post, "may_read_plain_get": each.may_read}
+            {
+                "origin": each.origin,
+                "may_send_json_post": each.may_post,
+                "may_send_json_post_with_headers": each.may_post_full,
+                "may_read_plain_get": each.may_read,
+            }
             for each in found.got
         ],
+    }
+
+
+def _answers(answers: Mapping[What, Answer]) -> dict[str, Any]:
+    return {
+        "preflight": _answer(answers.get("preflight")),
+        "preflight_with_headers": _answer(answers.get("preflight with headers")),
+        "plain_get": _answer(answers.get("GET")),
     }
 
 

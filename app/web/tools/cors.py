@@ -46,7 +46,10 @@ FIELDS: Final = (
     Field(
         name="header",
         label="Further headers of its POST",
-        about="Names beside content-type, as authorization; with commas or spaces between them.",
+        about=(
+            "Names beside content-type, as authorization; with commas or spaces between them. A POST"
+            " without them is asked about as well, as a page may leave them out."
+        ),
     ),
     Field(
         name="answers",
@@ -57,7 +60,16 @@ FIELDS: Final = (
     Field(
         name="preflight",
         label="Answer to the preflight",
-        about="Status line and headers of an OPTIONS request as that origin, as curl -i or -v shows them.",
+        about=(
+            "Status line and every header, as curl -i or -v shows them, of an OPTIONS request as that origin"
+            " that asks for content-type alone."
+        ),
+        rows=6,
+    ),
+    Field(
+        name="preflight_headers",
+        label="Answer to the preflight with those headers",
+        about="The same of one that asks for content-type and the further headers named above.",
         rows=6,
     ),
     Field(
@@ -70,6 +82,10 @@ FIELDS: Final = (
 
 _LIST: Final = "In vLLM that is --allowed-origins with the exact origins of your pages, or '[]' for none"
 _SITES: Final = "Any site that a person opens who can reach this address may use the server"
+NOT_REACHED: Final = (
+    "The server itself was not reached, so nothing follows for who is let in. Ask again from where, and as"
+    " whom, what stands in front lets requests through, and put its own setting right where it has one."
+)
 MEANS: Final[Mapping[Kind | None, str]] = {
     "closed": (
         "No page of another site gets anything here through a browser. Programs that are no browser, as curl,"
@@ -130,11 +146,12 @@ class Found:
     @property
     def means(self) -> str:
         """What it means for who runs the server."""
-        return MEANS[self.finding.kind]
+        is_reached = self.finding.kind != "in_front" or self.finding.is_open is not None
+        return MEANS[self.finding.kind] if is_reached else NOT_REACHED
 
     @property
     def lines(self) -> list[Reading]:
-        """The lines of both answers that count, at most as many as a page shows."""
+        """The lines of the answers that count, at most as many as a page shows."""
         return self.finding.lines[:MOST_LINES_SHOWN]
 
     @property
@@ -165,8 +182,8 @@ def _asked(typed: Typed) -> Asked:
 
 
 def _pasted(typed: Typed, asked: Asked) -> Pasted:
-    texts = {name: typed.text(name) for name in ("answers", "preflight", "plain")}
-    return read_pasted(asked, **texts)
+    one_each = {name: typed.text(name) for name in ONE_EACH.values()}
+    return read_pasted(asked, answers=typed.text("answers"), **one_each)
 
 
 def find(typed: Typed, _llms: Llms) -> Found | None:
@@ -180,7 +197,7 @@ def kept(typed: Typed) -> Mapping[str, str]:
     """Return what was asked, and of the answers what the check reads: no cookie, no login, no token."""
     asked = _asked(typed)
     pasted = _pasted(typed, asked)
-    texts = {**typed.texts, "answers": "", "preflight": "", "plain": ""}
+    texts = {**typed.texts, "answers": "", **dict.fromkeys(ONE_EACH.values(), "")}
     if typed.text("answers").strip():
         return {**texts, "answers": kept_answers(asked, pasted)}
     one_each = {
@@ -195,7 +212,7 @@ def document(found: Found) -> dict[str, Any]:
 
 
 def rows(found: Found) -> Iterator[Sequence[object]]:
-    """Yield each line of both answers that counts."""
+    """Yield each line of the answers that counts."""
     origin = found.finding.asked.origin
     for each in found.finding.lines:
         yield each.what, origin, each.header, each.value, each.means

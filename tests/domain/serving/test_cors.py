@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.domain.serving.cors import Answer, Asked, Exchange, Verdict, asked_of, judge
+from app.domain.serving.cors import Asked, Exchange, Verdict, asked_of, judge
+from app.domain.serving.cors_answer import Answer
 from app.domain.serving.cors_found import readings
 
 ORIGIN = "https://some-page.example"
@@ -145,12 +146,138 @@ def test_an_origin_is_asked_as_browsers_write_it(given: str | None, asked: str) 
 
 def test_headers_are_asked_for_as_browsers_do() -> None:
     asked = asked_of("http://127.0.0.1/", names=["X-B", "authorization", "x-b"])
-    assert asked.preflight() == {
-        "origin": ORIGIN,
-        "access-control-request-method": "POST",
-        "access-control-request-headers": "authorization,content-type,x-b",
+    sent = {"origin": ORIGIN, "access-control-request-method": "POST"}
+    every = "authorization,content-type,x-b"
+    assert asked.requests == {
+        "preflight": ("OPTIONS", {**sent, "access-control-request-headers": "content-type"}),
+        "preflight with headers": ("OPTIONS", {**sent, "access-control-request-headers": every}),
+        "GET": ("GET", {"origin": ORIGIN}),
     }
-    assert asked.plain() == {"origin": ORIGIN}
+    assert list(asked_of("http://127.0.0.1/", names=["Content-Type"]).requests) == ["preflight", "GET"]
+
+
+STAR = {"access-control-allow-origin": "*"}
+NAMES = "access-control-allow-headers"
+LIST = {**STAR, NAMES: "DNT,Cache-Control,Content-Type,Range"}
+MIRRORED = {**STAR, NAMES: "authorization,content-type"}
+ECHO = {"access-control-allow-origin": ORIGIN, "access-control-allow-credentials": "true"}
+
+
+ONLY_KEY = (204, {**STAR, NAMES: "authorization"})
+
+
+# By the Fetch standard, by hand: a browser asks for content-type alone where the page adds no authorization,
+# and for both where it does. "CORS-preflight fetch": the status must be ok, the origin let in, each name on
+# the list, for which * stands but not for authorization, nor for any name where cookies go along.
+@pytest.mark.parametrize(
+    ("bare", "full", "plain", "kind", "posts"),
+    [
+        ((204, {**STAR, NAMES: "*"}), (204, {**STAR, NAMES: "*"}), (401, {}), "wildcard", (True, False)),
+        ((204, LIST), (204, LIST), (200, STAR), "wildcard", (True, False)),
+        ((200, MIRRORED), (200, MIRRORED), (401, {}), "wildcard", (True, True)),
+        ((200, {**STAR, NAMES: "content-type"}), (400, STAR), (405, STAR), "wildcard", (True, False)),
+        # A server may as well refuse the one without: a page then sends the one with it.
+        ((400, {}), (200, MIRRORED), (401, {}), "wildcard", (False, True)),
+        (ONLY_KEY, ONLY_KEY, (401, {}), "closed", None),
+        ((400, {}), (400, {}), (200, {}), "closed", None),
+        ((200, STAR), (200, STAR), (401, {}), "closed", None),
+        # Only the one without it is sent with cookies.
+        (
+            (200, {**ECHO, NAMES: "content-type"}),
+            (200, {**ECHO, NAMES: "*"}),
+            (401, {}),
+            "echoes_with_credentials",
+            (True, False),
+        ),
+        (
+            (200, {**STAR, NAMES: "content-type"}),
+            (200, {**ECHO, NAMES: "authorization,content-type"}),
+            (401, {}),
+            "echoes_with_credentials",
+            (True, True),
+        ),
+        # What answers the one of them only is something in front, or at fault.
+        ((400, {}), (502, {}), (200, {}), "in_front", None),
+        ((400, {}), (403, {"cf-mitigated": "challenge"}), (200, {}), "in_front", None),
+    ],
+)
+def test_the_worst_that_a_page_can_do_counts(
+    bare: tuple[int, dict[str, str]],
+    full: tuple[int, dict[str, str]],
+    plain: tuple[int, dict[str, str]],
+    kind: str,
+    posts: tuple[bool, bool] | None,
+) -> None:
+    asked = Asked(url="http://127.0.0.1/", origin=ORIGIN, names=("authorization", "content-type"))
+    first, second, third = (Answer(status=status, headers=headers) for status, headers in (bare, full, plain))
+    found = judge(Exchange(asked=asked, preflight=first, full=second, plain=third))
+    assert found.kind == kind
+    assert (found.exchange.may_post_bare, found.exchange.may_post_full) == (posts or (False, False))
+    assert found.is_open is {"closed": False, "in_front": None}.get(kind, True)
+    ways = {
+        (True, True): "send a JSON POST with authorization or without",
+        (True, False): "send a JSON POST without authorization",
+        (False, True): "send a JSON POST with authorization,",
+    }
+    if posts is not None:
+        assert f"the page may {ways[posts]}" in found.sentences[0]
+    elif kind == "closed":
+        assert "can neither send a JSON POST with authorization or without nor" in found.sentences[0]
+
+
+CLOUDFLARE = {"server": "cloudflare", "cf-ray": "8abc-FRA"}
+HTML = {"content-type": "text/html; charset=utf-8"}
+
+
+# Whose answer each is, by what the makers of these gateways say that they send; None: not the server's own.
+@pytest.mark.parametrize(
+    ("preflight", "plain", "is_open"),
+    [
+        ((403, {"cf-mitigated": "challenge", **CLOUDFLARE}), (403, {"cf-mitigated": "challenge"}), None),
+        ((200, {"cf-mitigated": "challenge"}), (200, {}), None),
+        ((400, {}), (403, {"cf-mitigated": "challenge"}), None),
+        ((202, {"x-amzn-waf-action": "challenge"}), (202, {"x-amzn-waf-action": "challenge"}), None),
+        ((429, {"x-vercel-mitigated": "challenge"}), (429, {"x-vercel-mitigated": "challenge"}), None),
+        ((401, {"x-goog-iap-generated-response": "true"}), (401, {}), None),
+        ((401, {"x-kong-response-latency": "1"}), (401, {"x-kong-response-latency": "1"}), None),
+        *(((status, CLOUDFLARE), (status, CLOUDFLARE), None) for status in (403, 429, 503, 521, 530)),
+        *(((status, {"server": "AkamaiGHost"}), (status, {}), None) for status in (400, 403, 503)),
+        *(((status, {"server": "awselb/2.0"}), (200, {}), None) for status in (401, 403, 404, 405, 503)),
+        ((403, {"server": "CloudFront", "x-cache": "Error from cloudfront"}), (403, {}), None),
+        ((403, {"x-amz-cf-id": "a"}), (403, {"x-amz-cf-id": "b"}), None),
+        ((403, {"server": "Google Frontend"}), (403, {}), None),
+        *(((status, {}), (status, {}), None) for status in (407, 502, 503, 504, 511, 520, 527)),
+        ((403, {**CLOUDFLARE, "server": "uvicorn, cloudflare"}), (403, {}), None),
+        # A web page for each: a captive portal, a parked name, a filter's refusal, a login.
+        ((200, HTML), (200, HTML), None),
+        ((403, HTML), (403, HTML), None),
+        ((401, HTML), (403, HTML), None),
+        # A server behind the same, which answered itself.
+        ((400, CLOUDFLARE), (200, CLOUDFLARE), False),
+        ((405, CLOUDFLARE), (401, CLOUDFLARE), False),
+        ((200, CLOUDFLARE), (200, CLOUDFLARE), False),
+        ((400, {"x-amz-cf-id": "a", "via": "1.1 x"}), (200, {"x-amz-cf-id": "b", "via": "1.1 x"}), False),
+        ((403, {"server": "uvicorn", "x-amz-cf-id": "a"}), (403, {"server": "uvicorn"}), False),
+        ((400, {"server": "nginx"}), (200, {"server": "nginx"}), False),
+        ((403, {}), (403, {}), False),
+        ((401, {}), (401, {}), False),
+        # Frameworks answer OPTIONS with a list of methods, whatever they call its type.
+        ((200, {**HTML, "allow": "GET, HEAD, OPTIONS"}), (200, HTML), False),
+        ((405, HTML), (200, HTML), False),
+        ((200, HTML), (200, {"content-type": "application/json"}), False),
+        # Who is let in is let in, whoever says it.
+        ((200, {**ANYONE, **CLOUDFLARE}), (200, {**STAR, **CLOUDFLARE}), True),
+        ((403, CLOUDFLARE), (403, {**STAR, **CLOUDFLARE}), True),
+        ((200, {**ANYONE, **HTML}), (200, {**STAR, **HTML}), True),
+    ],
+)
+def test_who_speaks_for_itself_in_front_and_who_does_not(
+    preflight: tuple[int, dict[str, str]], plain: tuple[int, dict[str, str]], *, is_open: bool | None
+) -> None:
+    found = judge(exchange(preflight, plain))
+    assert found.is_open is is_open
+    assert (found.kind == "in_front") is (is_open is None)
+    assert (found.kind == "closed") is (is_open is False)
 
 
 def test_a_wildcard_of_headers_allows_none_where_cookies_go_along() -> None:
@@ -162,8 +289,8 @@ def test_a_wildcard_of_headers_allows_none_where_cookies_go_along() -> None:
     assert judge(found).kind == "echoes"
     listed = exchange((200, said | {"access-control-allow-headers": "content-type"}), (404, origin))
     assert (listed.with_credentials, judge(listed).kind) == (True, "echoes_with_credentials")
-    means = {each.header: each.means for each in readings(found.asked, preflight=found.preflight, plain=None)}
+    means = {each.header: each.means for each in readings(found.asked, {"preflight": found.preflight})}
     assert means["access-control-allow-credentials"].startswith("not for this POST")
     refused = exchange((400, said), (404, {}))
-    told = [each.means for each in readings(refused.asked, preflight=refused.preflight, plain=None)]
+    told = [each.means for each in readings(refused.asked, {"preflight": refused.preflight})]
     assert "nothing, as the preflight fails" in told

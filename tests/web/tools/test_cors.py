@@ -17,7 +17,7 @@ from app.domain.serving.cors_curl import curl_line, label, mark_of
 from app.domain.serving.cors_found import find_pasted
 from app.domain.serving.cors_pasted import read_pasted
 from app.domain.serving.documents import pasted_document
-from app.web.tools.cors import MEANS, TOOL
+from app.web.tools.cors import MEANS, NOT_REACHED, TOOL
 
 PATH = "/tools/cors"
 URL = "https://llm.example/v1/chat/completions"
@@ -69,6 +69,12 @@ VERDICTS = {
         "answered by something in front",
         True,
     ),
+    "challenge": (
+        answered(ORIGIN, *["403 Forbidden\r\ncf-mitigated: challenge\r\ncf-ray: s3cret"] * 2)
+        + answered("null", *["403 Forbidden\r\ncf-mitigated: challenge\r\ncf-ray: s3cret"] * 2),
+        "answered by something in front",
+        None,
+    ),
     "redirect": (
         answered(ORIGIN, *["307 There\r\nlocation: https://sso.example/?state=s3cret"] * 2)
         + answered("null", *REFUSED),
@@ -94,7 +100,8 @@ def test_pasted_answers_lead_to_a_link_with_the_verdict(tools: TestClient, name:
     finding = find_pasted(ASKED, read_pasted(ASKED, answers=text))
     assert found == pasted_document(finding)
     assert (found["is_open"], found["missing"]) == (is_open, [])
-    assert page.css_first("#found .summary").text() == MEANS[finding.kind]
+    means = NOT_REACHED if name == "challenge" else MEANS[finding.kind]
+    assert page.css_first("#found .summary").text() == means
     shown = [each.text() for each in page.css("#found .verdict, #found ul.said li")]
     assert len(shown) == len(found["sentences"])
     assert shown[1:] == found["sentences"][1:]
@@ -118,7 +125,7 @@ def test_a_link_holds_nothing_but_what_the_check_reads(tools: TestClient, name: 
     }
     assert headers <= {
         *("access-control-allow-origin", "access-control-allow-headers", "access-control-allow-credentials"),
-        *("server", "location"),
+        *("server", "location", "cf-mitigated", "cf-ray"),
     }
     assert "s3cret" not in target
     assert "s3cret" not in tools.get(target).text
@@ -128,13 +135,13 @@ def test_a_link_holds_nothing_but_what_the_check_reads(tools: TestClient, name: 
     ("texts", "title", "sentence", "missing"),
     [
         (
-            {"preflight": f"HTTP/2 200\naccess-control-allow-origin: *\n{POST}"},
+            {"preflight": f"HTTP/2 200\naccess-control-allow-origin: *\n{POST}date: x\n"},
             "Not all is pasted",
             f"So far a page at {ORIGIN} may send a JSON POST.",
             ["GET"],
         ),
         (
-            {"plain": "HTTP/2 200\n"},
+            {"plain": "HTTP/2 200\ndate: x\n"},
             "Not all is pasted",
             f"So far a page at {ORIGIN} may not read the answer to a GET.",
             ["preflight"],
@@ -146,6 +153,25 @@ def test_a_link_holds_nothing_but_what_the_check_reads(tools: TestClient, name: 
             [OTHER],
         ),
         ({"answers": answered(ORIGIN, *REFUSED)}, "Not all is pasted", "So far closed: a page", ["null"]),
+        # What the article's own check prints, and what is left of a GET.
+        (
+            {"preflight": "HTTP/1.1 200 OK\naccess-control-allow-origin: *"},
+            "Not all is pasted",
+            "So far cannot tell: whether a page at",
+            ["the whole answer to the preflight", "GET"],
+        ),
+        (
+            {"plain": "HTTP/1.1 200 OK\n\n"},
+            "Not all is pasted",
+            "So far cannot tell: whether a page at",
+            ["preflight", "the whole answer to the GET"],
+        ),
+        (
+            {"header": "authorization", "preflight_headers": "HTTP/1.1 400 Bad Request\nserver: uvicorn\n"},
+            "Not all is pasted",
+            f"So far a page at {ORIGIN} may not send a JSON POST with authorization.",
+            ["preflight", "GET"],
+        ),
     ],
 )
 def test_of_one_answer_it_guesses_nothing(
@@ -159,6 +185,25 @@ def test_of_one_answer_it_guesses_nothing(
     assert (found["verdict"], len(found["missing"])) == (None, len(missing))
     lacks = [each.text() for each in page.css("#found li") if each.text().startswith("Missing: ")]
     assert [word in said for word, said in zip(missing, lacks, strict=True)] == [True] * len(missing)
+
+
+def test_with_further_headers_the_page_shows_both_preflights(tools: TestClient) -> None:
+    """A * does not allow authorization, by the Fetch standard, but a POST without it is sent."""
+    wild = (
+        "HTTP/1.1 204 No Content\naccess-control-allow-origin: *\naccess-control-allow-headers: *\ndate: x\n"
+    )
+    answers = {"preflight": wild, "preflight_headers": wild, "plain": "HTTP/1.1 401 X\ndate: x\n"}
+    target = posted(tools, header="authorization", **answers).headers["location"]
+    page = LexborHTMLParser(tools.get(target).text)
+    assert page.css_first("#found h2").text() == "The verdict: wildcard"
+    table = page.css_first('[aria-labelledby="origins"] table')
+    cells = [each.text() for each in table.css("tbody tr:first-child th, tbody tr:first-child td")]
+    assert cells == [ORIGIN, "204, lets in *", "204, lets in *", "yes", "no", "401, lets in nobody", "no"]
+    assert len(table.css("thead th")) == len(cells)
+    found = tools.get(target.replace(PATH, f"{PATH}.json")).json()["found"]
+    assert (found["verdict"], found["is_open"]) == ("wildcard", True)
+    assert (found["may_send_json_post"], found["may_send_json_post_with_headers"]) == (True, False)
+    assert found["preflight"] == found["preflight_with_headers"] != found["plain_get"]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +227,9 @@ def test_the_page_shows_the_line_to_run_and_the_command_that_asks_by_itself(
     )
     assert line == curl_line(asked)
     words = shlex.split(line.replace("\\\n", ""))
-    assert words.count(asked.url) == (4 if asked.origin == "null" else 6)
+    # As each origin both preflights, where there are two, and the GET.
+    asks = 3 if query.get("header") else 2
+    assert words.count(asked.url) == asks * (2 if asked.origin == "null" else 3)
     unrelated = OTHER if asked.origin == ORIGIN else ORIGIN
     assert {"-X", "OPTIONS", f"origin: {asked.origin}", f"origin: {unrelated}", "origin: null"} <= set(words)
     given = shlex.split(command)
