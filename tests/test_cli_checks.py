@@ -190,6 +190,30 @@ def test_two_result_files_of_identical_runs(run: Run, file: Callable[..., Path])
     assert run("check", "claim", "timings", "--before", one, "--after", other, "--unit", "ms").exit_code == 2
 
 
+def test_results_of_several_configurations_are_compared_one_by_one(
+    run: Run, file: Callable[..., Path]
+) -> None:
+    """Medians 150.2 and 180.2: 180.2 / 150.2 - 1 = 19.97 %; the prompts are read as fast before as after."""
+    decode = {"old": (150.1, 150.4, 150.2, 150.3, 150.0), "new": (180.1, 180.4, 180.2, 180.3, 180.0)}
+    prompt = results.llama_bench(n_prompt=512, n_gen=0, samples=(9890.0, 9891.0, 9889.0, 9890.0))
+    one, other = (
+        file(f"{name}.json", [prompt, results.llama_bench(samples=samples)])
+        for name, samples in decode.items()
+    )
+    words = ("check", "claim", "timings", "--before", one, "--after", other)
+    result = run(*words)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines.index("prefill, n_prompt 512, n_gen 0") < lines.index("decode, n_prompt 0, n_gen 128")
+    assert "They differ: +20 % in speed, and their ranges do not meet." in lines
+    assert lines[-1].endswith("each compared by itself: 1 with a difference, 1 alike.")
+    answer = json.loads(run(*words, "--format", "json").stdout)
+    assert [each["outcome"] for each in answer["comparisons"]] == ["same", "different"]
+    assert answer["comparisons"][1]["speedup_percent"] == pytest.approx(19.973, abs=0.001)
+    alone = run("check", "claim", "timings", "--before", one, "--after", file("d.json", [prompt]))
+    assert "Timed before alone, and compared with nothing: decode, n_prompt 0, n_gen 128" in alone.stdout
+
+
 def test_a_finding_and_what_forbids_it(run: Run, file: Callable[..., Path]) -> None:
     slow, fast = file("a.json", [6, 100, 101, 99, 100]), file("b.txt", b"5\n150\n151\n152\n150\n")
     log = file("serve.log", b"Running: 9 reqs, Waiting: 2 reqs\n--fast-path is not supported, falling back\n")
@@ -204,7 +228,8 @@ def test_a_finding_and_what_forbids_it(run: Run, file: Callable[..., Path]) -> N
     )
     assert traps.exit_code == 3
     answer = json.loads(traps.stdout)
-    assert (answer["outcome"], [one["code"] for one in answer["refusals"]]) == (
+    (only,) = answer["comparisons"]
+    assert (only["outcome"], [one["code"] for one in only["refusals"]]) == (
         "refused",
         ["foreign_load", "flag_ignored"],
     )

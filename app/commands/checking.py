@@ -24,11 +24,11 @@ from app.commands.checking_shared import (
 from app.commands.shared import REFUSED_EXIT, text_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from decimal import Decimal
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from app.domain.serving.batch import Verdict
+    from app.domain.serving.paired import Paired
     from app.domain.serving.prefix_cache import FirstToken, RoutingCost
     from app.domain.serving.printed import Printed
     from app.domain.serving.sampler_remedies import Remedy
@@ -203,16 +203,16 @@ def timings(
     """Compare two sets of repeated timings: the same configuration, different, or no finding and why.
 
     A file has one number a line, a JSON array of numbers, or is a result that `inferprice bench read` knows.
-    Exit code 3: a trap forbids a finding.
+    Of results with several configurations each is compared with its like. Exit code 3: a trap forbids a
+    finding.
     """
-    from app.domain.serving.documents import comparison_document  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import paired_document  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.paired import compared_timed, read_timed  # noqa: PLC0415 - same
     from app.domain.serving.reading import read_text  # noqa: PLC0415 - same
-    from app.domain.serving.timings import after_warm_up, compared  # noqa: PLC0415 - same
     from app.domain.serving.traps import Evidence  # noqa: PLC0415 - same
 
     sets = [
-        after_warm_up(_values(files, unit=unit), name, warm_up=known["warm_up"])
-        for name, files in (("before", before), ("after", after))
+        read_timed(((read_file(path), path.name) for path in files), unit=unit) for files in (before, after)
     ]
     log = known["log"]
     evidence = Evidence(
@@ -221,28 +221,34 @@ def timings(
         log=read_text(read_file(log), log.name) if log else "",
         flags=known["flags"],
     )
-    found = compared(*sets, unit=unit, evidence=evidence)
+    found = compared_timed(*sets, unit=unit, warm_up=known["warm_up"], evidence=evidence)
     if shape == "json":
-        print_json(comparison_document(found))
+        print_json(paired_document(found))
     else:
-        click.echo(_comparison_text(found))
+        click.echo("\n".join(_paired_lines(found)))
     if found.traps:
         raise SystemExit(REFUSED_EXIT)
 
 
-def _values(files: Sequence[Path], *, unit: Any) -> list[Decimal]:
-    from app.domain.serving.timings import read_timings  # noqa: PLC0415 - keeps --help quick
+def _paired_lines(found: Paired) -> Iterator[str]:
+    unchecked = found.pairs[0].comparison.unchecked
+    if found.is_one:
+        yield from (*_comparison_lines(found.pairs[0].comparison), *unchecked, found.sentence)
+        return
+    for pair in found.pairs:
+        yield from (pair.title, *_comparison_lines(pair.comparison), pair.comparison.sentence, "")
+    for when, titles in (("before", found.only_before), ("after", found.only_after)):
+        yield from (f"Timed {when} alone, and compared with nothing: {title}" for title in titles)
+    yield from (*unchecked, found.sentence)
 
-    return [value for path in files for value in read_timings(read_file(path), path.name, unit=unit)]
 
-
-def _comparison_text(found: Comparison) -> str:
+def _comparison_lines(found: Comparison) -> Iterator[str]:
     rows = [["before", *summary_cells(found.before)], ["after", *summary_cells(found.after)]]
     moved = (
         f"Median {found.change_percent:+.1f} %; the ranges share {found.overlap_percent:.0f} % of the whole."
     )
     table = text_table([("Set", False), *summary_heads(found.unit)], rows)
-    return "\n".join([table, moved, *trap_lines(found.traps), *found.unchecked, found.sentence])
+    yield from (table, moved, *trap_lines(found.traps))
 
 
 @check.command(name="prefix-cache")

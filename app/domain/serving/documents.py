@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from app.domain.serving.expert_cache import Group, Plan
     from app.domain.serving.expert_mix import MixedExperts
     from app.domain.serving.first_token import BesideFirstToken
+    from app.domain.serving.paired import Paired
     from app.domain.serving.prefix_cache import FirstToken, RoutingCost
     from app.domain.serving.sampler import Sampling
     from app.domain.serving.sampler_remedies import Remedy
@@ -130,6 +131,19 @@ def comparison_document(found: Comparison) -> dict[str, Any]:
         "arithmetic": list(comparison_arithmetic(found)),
         "refusals": traps_document(found.traps),
         "unchecked": list(found.unchecked),
+    }
+
+
+def paired_document(found: Paired) -> dict[str, Any]:
+    """Return each configuration that was timed before and after, and those that were timed in one alone."""
+    return {
+        "sentence": found.sentence,
+        "comparisons": [
+            {"configuration": pair.title or None, **comparison_document(pair.comparison)}
+            for pair in found.pairs
+        ],
+        "only_before": list(found.only_before),
+        "only_after": list(found.only_after),
     }
 
 

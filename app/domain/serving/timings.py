@@ -9,7 +9,6 @@ from decimal import Decimal
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Final, Literal
 
-from app.domain.serving.benches import read_runs
 from app.domain.serving.reading import MOST_ENTRIES, InputError, read_numbers, read_text, shown
 from app.domain.serving.speedup import short
 from app.domain.serving.traps import Evidence, in_all, in_evidence, in_one, too_wide, unchecked
@@ -60,17 +59,13 @@ class Summary:
         return self.quartile_range / self.median * _PERCENT
 
 
-def read_timings(data: bytes, name: str, *, unit: Unit) -> list[Decimal]:
-    """Return the numbers of a file, or each repetition's tokens a second of a benchmark's result.
+def read_timings(data: bytes, name: str) -> tuple[Decimal, ...]:
+    """Return the numbers of a file that is no benchmark's result.
 
     Raises:
-        InputError: it can be read as neither, or as a result when the unit is another; then it names `unit`.
+        InputError: one is no number, there is none, or a comma may belong to one or stand between two.
     """
-    if not is_result(data):
-        return list(read_numbers(_one_a_line(data, name), name))
-    if unit != "tokens/s":
-        raise InputError("unit", unit, f"{name} holds tokens/s")
-    return [rate for run in read_runs(data, name) for rate in run.tokens_per_s]
+    return read_numbers(_one_a_line(data, name), name)
 
 
 def _one_a_line(data: bytes, name: str) -> bytes:
@@ -211,21 +206,22 @@ class Comparison:
     def outcome(self) -> Outcome:
         """What may be said.
 
-        Same: ranges meet and the medians differ by no more than the wider middle half. Different: ranges do
-        not meet and the medians differ by more than that, and no trap forbids it.
+        Refused: a trap forbids any finding, that they look alike as well. Same: ranges meet and the medians
+        differ by no more than the wider middle half. Different: ranges do not meet and the medians differ by
+        more than that.
         """
+        if self.traps:
+            return "refused"
         is_small = self.moved <= self.widest_half
         if is_small and not self.is_apart:
             return "same"
-        if self.traps:
-            return "refused"
         return "different" if self.is_apart and not is_small else "undecided"
 
     @property
     def sentence(self) -> str:
         """The verdict in words."""
         match self.outcome:
-            case "same" if sorted(self.before.values) == sorted(self.after.values):
+            case "same" if self.is_equal:
                 return f"{SAME}: value for value they are equal, as if one file were read twice."
             case "same":
                 return f"{SAME}: the medians differ by no more than the repetitions of one do."
@@ -243,7 +239,20 @@ class Comparison:
                     "Undecided: the medians differ by more than the spread, but the ranges meet; repeat more."
                 )
             case "refused":
-                return f"No finding: {', '.join(dict.fromkeys(trap.code for trap in self.traps))}."
+                codes = ", ".join(dict.fromkeys(trap.code for trap in self.traps))
+                return f"No finding: {codes}.{self._equal}"
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both have the same values, in whatever order."""
+        return sorted(self.before.values) == sorted(self.after.values)
+
+    @property
+    def _equal(self) -> str:
+        """What is plain of equal sets even where nothing may be found of what they measured."""
+        if not self.is_equal:
+            return ""
+        return " Value for value they are equal, as if one file of the same configuration were read twice."
 
 
 def compared(

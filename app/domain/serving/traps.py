@@ -9,6 +9,7 @@ from decimal import Decimal
 from statistics import median
 from typing import TYPE_CHECKING, Final, Literal
 
+from app.domain.serving.figures import counted_as
 from app.domain.serving.reading import shown
 
 if TYPE_CHECKING:
@@ -150,13 +151,14 @@ def in_evidence(evidence: Evidence) -> Iterator[Trap]:
     if evidence.foreign_requests:
         yield Trap(
             code="foreign_load",
-            sentence=f"{evidence.foreign_requests} other requests ran during the measurement.",
+            sentence=f"{counted_as(evidence.foreign_requests, 'other request')} ran during the measurement.",
         )
     seen = most_requests(evidence.log)
     if evidence.sent is not None and seen is not None and seen > evidence.sent:
+        most = counted_as(seen, "request")
         yield Trap(
             code="foreign_load",
-            sentence=f"The log shows {seen} requests at once where the measurement sent {evidence.sent}.",
+            sentence=f"The log shows {most} at once where the measurement sent {evidence.sent}.",
         )
     for flag, line in ignoring_lines(evidence.log, evidence.flags).items():
         yield Trap(
@@ -178,7 +180,8 @@ def unchecked(evidence: Evidence) -> Iterator[str]:
             "up: load from elsewhere is told only where one engine alone had more than were sent."
         )
     elif evidence.sent is None:
-        yield f"The log shows up to {seen} requests at once; say how many were kept in flight to judge that."
+        most = counted_as(seen, "request")
+        yield f"The log shows up to {most} at once; say how many were kept in flight to judge that."
     if evidence.log.strip() and not evidence.flags:
         yield "No flag is named, so the log was not searched for one that had no effect."
     if evidence.log.strip() and (untold := unnamed(evidence.log, evidence.flags)):

@@ -7,10 +7,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.serving.arithmetic import comparison_arithmetic, signed
-from app.domain.serving.documents import comparison_document
+from app.domain.serving.bench_kept import kept_results
+from app.domain.serving.documents import paired_document
+from app.domain.serving.paired import compared_timed, read_timed
 from app.domain.serving.speedup import precise
-from app.domain.serving.timings import after_warm_up, compared, read_timings
+from app.domain.serving.timings import is_result
 from app.domain.serving.traps import Evidence, lines_that_matter
+from app.web.state import MAX_QUERY_STRING
 from app.web.tools.fields import Field, options_of
 from app.web.tools.flags import flag_options, flags_of
 from app.web.tools.tool import Example, Tool
@@ -18,12 +21,16 @@ from app.web.tools.tool import Example, Tool
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from app.domain.serving.paired import Paired, Timed
     from app.domain.serving.timings import Comparison, Summary, Unit
     from app.web.tools.fields import Typed
     from app.web.tools.tool import Llms
 
 MOST_SHOWN: Final = 50
-"""Repetitions that the page shows of a set, in its table and its picture."""
+"""Repetitions that the page shows of a set, in its table and its picture, and configurations in its table."""
+
+MOST_DETAILED: Final = 10
+"""Configurations of which the page shows the sums and the values."""
 
 _MOST_WARM_UP: Final = 1_000
 _MOST_REQUESTS: Final = 1_000_000
@@ -33,7 +40,8 @@ FIELDS: Final = (
     Field(
         name="before",
         label="Before",
-        about="Numbers, one a line or with spaces between, a JSON array, or a benchmark's result file.",
+        about="Numbers, one a line or with spaces between, a JSON array, or a benchmark's result file, each "
+        "configuration of which is compared with its like.",
         rows=7,
     ),
     Field(
@@ -51,7 +59,7 @@ FIELDS: Final = (
     Field(
         name="warm_up",
         label="Warm-up, values",
-        about="The first so many of each set are left out.",
+        about="The first so many of each set, or configuration, are left out.",
         default="0",
         is_number=True,
     ),
@@ -92,7 +100,49 @@ class Dot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Both sets side by side, what they say, and what the page shows of it."""
+    """What was timed before beside its like after, and what the page shows of it."""
+
+    paired: Paired
+
+    @property
+    def several(self) -> list[tuple[str, Sequence[str]]]:
+        """Each configuration's name, medians, change, speed and outcome; nothing where it is alone."""
+        if self.paired.is_one:
+            return []
+        return [(pair.title, _outcome_cells(pair.comparison)) for pair in self.paired.pairs[:MOST_SHOWN]]
+
+    @property
+    def detailed(self) -> list[tuple[str, Shown]]:
+        """The first configurations, each with its name."""
+        return [(pair.title, Shown(comparison=pair.comparison)) for pair in self.paired.pairs[:MOST_DETAILED]]
+
+    @property
+    def not_detailed(self) -> int:
+        """How many configurations have neither sums nor values on the page."""
+        return max(0, len(self.paired.pairs) - MOST_DETAILED)
+
+    @property
+    def alone(self) -> list[tuple[str, Sequence[str], int]]:
+        """What was timed before alone and after alone: when, the first of it, and how many more there are."""
+        each = (("before", self.paired.only_before), ("after", self.paired.only_after))
+        return [
+            (when, titles[:MOST_SHOWN], max(0, len(titles) - MOST_SHOWN)) for when, titles in each if titles
+        ]
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of all timings."""
+        return self.paired.pairs[0].comparison.unit
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What was not looked for, of all configurations."""
+        return self.paired.pairs[0].comparison.unchecked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Both sets of one configuration, what they say, and what the page shows of it."""
 
     comparison: Comparison
 
@@ -172,6 +222,19 @@ def _value(value: Decimal) -> str:
     return text if len(text) <= _LONGEST_VALUE else precise(value)
 
 
+def _outcome_cells(found: Comparison) -> Sequence[str]:
+    medians = (precise(each.median) for each in (found.before, found.after))
+    said = ", ".join(dict.fromkeys(trap.code for trap in found.traps)) if found.traps else found.outcome
+    return (*medians, signed(found.change_percent), signed(found.speedup_percent), _OUTCOMES.get(said, said))
+
+
+_OUTCOMES: Final[Mapping[str, str]] = {
+    "same": "look the same",
+    "different": "differ",
+    "undecided": "undecided: repeat more",
+}
+
+
 def _cells(summary: Summary) -> Sequence[str]:
     return (
         f"{summary.count:,}",
@@ -194,24 +257,32 @@ def find(typed: Typed, _llms: Llms) -> Found | None:
         log=typed.text("log"),
         flags=flags_of(typed),
     )
-    before, after = (
-        after_warm_up(_values(typed, name, unit=unit), name, warm_up=warm_up) for name in ("before", "after")
-    )
-    return Found(comparison=compared(before, after, unit=unit, evidence=evidence))
+    before, after = (_timed(typed, name, unit=unit) for name in _SIDES)
+    return Found(paired=compared_timed(before, after, unit=unit, warm_up=warm_up, evidence=evidence))
 
 
-def _values(typed: Typed, name: str, *, unit: Unit) -> list[Decimal]:
+_SIDES: Final = ("before", "after")
+
+
+def _data(typed: Typed, name: str) -> bytes:
     # What a form sends as a lone surrogate is no character, and is refused as no number.
-    return read_timings(typed.text(name).encode(errors="replace"), name, unit=unit)
+    return typed.text(name).encode(errors="replace")
+
+
+def _timed(typed: Typed, name: str, *, unit: Unit) -> Timed:
+    return read_timed([(_data(typed, name), name)], unit=unit)
 
 
 def kept(typed: Typed) -> Mapping[str, str]:
-    """Return the numbers of both sets, and of a log no more than the check reads."""
+    """Return the numbers of both sets, or what is read of several configurations, and of a log no more."""
     unit = _UNITS[typed.text("unit")]
+    timed = {name: _timed(typed, name, unit=unit) for name in _SIDES if typed.text(name)}
+    is_one = len(timed) < len(_SIDES) or compared_timed(*timed.values(), unit=unit).is_one
     numbers = {
-        name: "\n".join(map(str, _values(typed, name, unit=unit)))
-        for name in ("before", "after")
-        if typed.text(name)
+        name: "\n".join(map(str, each.values))
+        if is_one or not is_result(_data(typed, name))
+        else kept_results(_data(typed, name), name, most=MAX_QUERY_STRING)
+        for name, each in timed.items()
     }
     flags = flags_of(typed)
     return {
@@ -224,15 +295,22 @@ def kept(typed: Typed) -> Mapping[str, str]:
 
 def document(found: Found) -> dict[str, Any]:
     """Return what was found as JSON."""
-    return comparison_document(found.comparison)
+    return paired_document(found.paired)
 
 
 _QUANTITIES: Final = ("median", "low_quartile", "high_quartile")
 
 
 def rows(found: Found) -> Iterator[Sequence[object]]:
+    """Yield the lines of each configuration, and one for each that was timed before or after alone."""
+    for pair in found.paired.pairs:
+        yield from ((*line, pair.title) for line in _rows(pair.comparison))
+    for when, titles in (("before", found.paired.only_before), ("after", found.paired.only_after)):
+        yield from ((when, "alone", "", "", "", title) for title in titles)
+
+
+def _rows(comparison: Comparison) -> Iterator[Sequence[object]]:
     """Yield a line for each quantity of both sets and of the comparison, the verdict, and each trap."""
-    comparison = found.comparison
     unit = comparison.unit
     for name, each in (("before", comparison.before), ("after", comparison.after)):
         yield name, "repetitions", each.count, "values", ""
@@ -267,7 +345,7 @@ TOOL: Final = Tool(
     fields=FIELDS,
     find=find,
     document=document,
-    columns=("part", "quantity", "value", "unit", "says"),
+    columns=("part", "quantity", "value", "unit", "says", "configuration"),
     rows=rows,
     command=command,
     kept=kept,

@@ -113,7 +113,7 @@ def test_a_warm_up_leaves_something() -> None:
     ],
 )
 def test_numbers_between_commas_spaces_and_lines(data: bytes, values: list[str]) -> None:
-    assert read_timings(data, "x", unit="ms") == [Decimal(text) for text in values]
+    assert read_timings(data, "x") == tuple(map(Decimal, values))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_numbers_between_commas_spaces_and_lines(data: bytes, values: list[str])
 )
 def test_what_may_be_one_number_or_two_is_refused(data: bytes) -> None:
     with pytest.raises(InputError, match=r"^x"):
-        read_timings(data, "x", unit="ms")
+        read_timings(data, "x")
 
 
 def test_what_was_not_looked_for() -> None:

@@ -71,11 +71,39 @@ def test_overlap_of_ranges() -> None:
     assert sets(STEADY, "150 151 152 150").overlap_percent == 0
 
 
-def test_too_few_repetitions_forbid_a_finding_but_not_that_they_look_alike() -> None:
+def test_too_few_repetitions_forbid_a_finding() -> None:
     found = sets("100 100 100", "150 150 150 150")
     assert (found.outcome, codes(found)) == ("refused", ["too_few_repetitions"])
     assert found.sentence == "No finding: too_few_repetitions."
-    assert sets("100", "100").outcome == "same"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        # Medians 144.5 and 160.5; the middle halves 130.25 to 158.25 by 146.75 to 173 lie well over 10 %.
+        ("128 162 131 158", "149 176 140 172", ["spread_too_wide"]),
+        ("100 160", "150 105", ["too_few_repetitions", "spread_too_wide"]),
+        ("100 160", "100 160", ["too_few_repetitions", "spread_too_wide"]),
+        ("145", "145", ["too_few_repetitions", "identical_under_every_condition"]),
+        ("145", "146", ["too_few_repetitions"]),
+        ("100 100 100 100", "100 100 100 100", ["identical_under_every_condition"]),
+        ("6.5 145 146 144 145", "145 145 146 144 145", ["warm_up_included"]),
+    ],
+)
+def test_a_trap_forbids_also_that_two_sets_look_alike(before: str, after: str, found: list[str]) -> None:
+    told = sets(before, after)
+    assert (told.outcome, list(dict.fromkeys(codes(told)))) == ("refused", found)
+    assert told.sentence.startswith(f"No finding: {', '.join(found)}.")
+    assert "These look like" not in told.sentence
+    equal = "Value for value they are equal, as if one file of the same configuration were read twice."
+    assert (equal in told.sentence) is (before == after)
+
+
+def test_what_the_log_says_forbids_also_that_two_sets_look_alike() -> None:
+    assert sets(STEADY, STEADY, foreign_requests=3).outcome == "refused"
+    assert sets(STEADY, STEADY, sent=32, log=VLLM_LOG).outcome == "refused"
+    one = sets(STEADY, STEADY, foreign_requests=1)
+    assert one.traps[0].sentence == "1 other request ran during the measurement."
 
 
 def test_a_wide_spread_forbids_a_near_finding_only() -> None:
@@ -96,7 +124,7 @@ def test_a_first_value_far_off_is_a_warm_up() -> None:
 
 def test_the_same_number_under_every_condition_is_suspect() -> None:
     found = sets("35 35 35 35", "35 35 35 35")
-    assert (found.outcome, codes(found)) == ("same", ["identical_under_every_condition"])
+    assert (found.outcome, codes(found)) == ("refused", ["identical_under_every_condition"])
     assert codes(sets("35 35 35 35", "36 36 36 36")) == []
 
 

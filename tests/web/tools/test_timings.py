@@ -13,7 +13,8 @@ from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
 from app.domain.query import QueryError
-from app.domain.serving.documents import comparison_document
+from app.domain.serving.documents import paired_document
+from app.domain.serving.timings import Comparison
 from app.domain.serving.traps import lines_that_matter
 from app.web.exports import json_bytes
 from app.web.tools.fields import pairs_of, read_typed
@@ -38,13 +39,18 @@ def found(**typed: str) -> Found:
     return answer
 
 
+def comparison(**typed: str) -> Comparison:
+    (pair,) = found(**typed).paired.pairs
+    return pair.comparison
+
+
 def document(typed: dict[str, str]) -> bytes:
     """Return what is found, or what is wrong."""
     try:
         answer = find(read_typed(TOOL.fields, list(typed.items())), {})
     except QueryError as error:
         return str(error).encode()
-    return b"" if answer is None else json_bytes(comparison_document(answer.comparison))
+    return b"" if answer is None else json_bytes(paired_document(answer.paired))
 
 
 def link(typed: dict[str, str]) -> dict[str, str]:
@@ -127,7 +133,7 @@ def test_a_log_tells_of_load_and_of_a_flag_that_fell_back(tools: TestClient) -> 
 def test_the_start_of_a_server_lists_its_options_and_none_of_them_is_called_ignored() -> None:
     start = LOG.splitlines()[0]
     for flag in ("--mamba-cache-mode", "--hf-overrides", "--disable-log-stats"):
-        assert found(before=STEADY, after=FASTER, flags=flag, log=start).comparison.traps == ()
+        assert comparison(before=STEADY, after=FASTER, flags=flag, log=start).traps == ()
 
 
 def test_what_was_not_looked_for_is_said(tools: TestClient) -> None:
@@ -150,14 +156,71 @@ def test_a_benchmarks_results_are_read_as_the_command_reads_them(tools: TestClie
     assert "before holds tokens/s" in LexborHTMLParser(refused.text).css_first("[role=alert]").text()
 
 
+def bench(decode: float, *, build: str, depths: tuple[int, ...] = (0,)) -> str:
+    """As one `llama-bench -o json` of a prompt at 5,000 a second and of decode, at so many depths each."""
+    steady = (0.0, 0.1, 0.2, 0.3)
+    tests = [
+        results.llama_bench(
+            n_prompt=512 - generated * 4,
+            n_gen=generated,
+            samples=tuple(rate + each for each in steady),
+            build_commit=build,
+            n_depth=depth,
+        )
+        for depth in depths
+        for generated, rate in ((0, 5000.0), (128, decode))
+    ]
+    return json.dumps(tests)
+
+
+def test_each_configuration_of_a_result_file_is_compared_with_its_like(tools: TestClient) -> None:
+    """Medians 150.15 and 180.15: 180.15 / 150.15 - 1 = 19.98 %; the prompts are the same, 5000.15."""
+    typed = {"before": bench(150, build="old"), "after": bench(180, build="new", depths=(0, 4096))}
+    answer = tools.post(PATH, data=typed)
+    assert answer.status_code == 303
+    tree = LexborHTMLParser(tools.get(answer.headers["location"]).text)
+    assert verdict(tree) == (
+        "2 configurations were timed before and after, each compared by itself: 1 with a difference, 1 alike."
+    )
+    rows = [[cell.text() for cell in row.css("th, td")] for row in tree.css("#found tbody tr")][:2]
+    assert rows == [
+        ["prefill, n_prompt 512, n_gen 0, n_depth 0", "5,000.2", "5,000.2", "0", "0", "look the same"],
+        ["decode, n_prompt 0, n_gen 128, n_depth 0", "150.15", "180.15", "+20", "+20", "differ"],
+    ]
+    assert [each.text() for each in tree.css("section[aria-labelledby=verdict] li")] == [
+        "prefill, n_prompt 512, n_gen 0, n_depth 4096",
+        "decode, n_prompt 0, n_gen 128, n_depth 4096",
+    ]
+    assert len(tree.css("svg")) == 2
+    names = [each.attributes["id"] for each in tree.css("[id]")]
+    assert len(names) == len(set(names))
+    table = csv.DictReader(io.StringIO(tools.get(answer.headers["location"].replace("?", ".csv?")).text))
+    outcomes = [(row["configuration"][:7], row["value"]) for row in table if row["quantity"] == "outcome"]
+    assert outcomes == [("prefill", "same"), ("decode,", "different")]
+
+
+def test_a_link_of_several_configurations_holds_what_is_read_of_them() -> None:
+    typed = {"before": bench(150, build="old"), "after": bench(180, build="new", depths=(0, 4096))}
+    held = link(typed)
+    assert document(held) == document(typed)
+    assert link(held) == held
+    assert "gguf" not in str(held)
+
+
+def test_a_set_that_several_configurations_cannot_be_compared_with_is_refused(tools: TestClient) -> None:
+    marked, notice = wrong(tools, {"before": bench(150, build="old"), "after": STEADY})
+    assert marked == ["before"]
+    assert "it holds prefill, n_prompt 512, n_gen 0; decode, n_prompt 0, n_gen 128" in notice
+
+
 def test_a_long_set_is_shown_in_part_and_all_of_it_is_in_the_json(tools: TestClient) -> None:
     typed = {"before": "100 101 " * 60, "after": STEADY}
     tree = page(tools, **typed)
     assert len(tree.css("#found table")[1].css("tbody tr")) == MOST_SHOWN
     assert "and 70 more; the JSON has all." in tree.css_first("#found").text()
     assert len(tree.css("svg circle")) == MOST_SHOWN + 4
-    values = tools.get(f"{PATH}.json?{urlencode(typed)}").json()["found"]["before"]["values"]
-    assert values == [100, 101] * 60
+    values = tools.get(f"{PATH}.json?{urlencode(typed)}").json()["found"]["comparisons"][0]
+    assert values["before"]["values"] == [100, 101] * 60
 
 
 def test_the_picture_has_a_name_and_lies_on_its_scale(tools: TestClient) -> None:
@@ -176,7 +239,7 @@ def test_the_picture_has_a_name_and_lies_on_its_scale(tools: TestClient) -> None
 def test_twins(tools: TestClient) -> None:
     typed = {"before": f"6.5\n{STEADY}", "after": FASTER}
     answer = tools.get(f"{PATH}.json?{urlencode(typed)}").json()["found"]
-    assert json_bytes(answer) == json_bytes(comparison_document(found(**typed).comparison))
+    assert json_bytes(answer) == json_bytes(paired_document(found(**typed).paired))
     table = list(csv.DictReader(io.StringIO(tools.get(f"{PATH}.csv?{urlencode(typed)}").text)))
     rows = {(row["part"], row["quantity"]): row for row in table}
     assert (rows["after", "median"]["value"], rows["after", "median"]["unit"]) == ("150.5", "tokens/s")
@@ -254,8 +317,8 @@ NUMBERS = st.lists(st.decimals("0.001", 10_000, places=3).map(str), min_size=1, 
 SETS = (
     st.builds(lambda found, sep: sep.join(found), NUMBERS, st.sampled_from(["\n", " ", ", ", ","]))
     | NUMBERS.map(lambda found: f"[{', '.join(found)}]")
-    | st.lists(st.integers(1, 900), min_size=1, max_size=5).map(
-        lambda found: json.dumps([results.vllm(float(each)) for each in found])
+    | st.lists(st.tuples(st.integers(1, 900), st.sampled_from([1, 8])), min_size=1, max_size=5).map(
+        lambda found: json.dumps([results.vllm(float(one), max_concurrency=many) for one, many in found])
     )
     | st.text(max_size=20)
 )
@@ -332,7 +395,7 @@ def test_a_wrong_field_is_marked_and_nothing_is_lost(
     "text", ["100,101,99,100", "100, 101, 99, 100", "100 101\n99\t100", "[100,101,99,100]"]
 )
 def test_numbers_may_be_written_in_each_of_these_ways(text: str) -> None:
-    assert found(before=text, after=STEADY).comparison.before.values == (100, 101, 99, 100)
+    assert comparison(before=text, after=STEADY).before.values == (100, 101, 99, 100)
 
 
 def test_markup_in_any_field_is_text(tools: TestClient) -> None:
