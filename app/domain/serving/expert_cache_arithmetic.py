@@ -12,6 +12,7 @@ from app.domain.serving.expert_cache import (
     MOST_BATCH_TOKENS,
     SPARE_SLOTS,
 )
+from app.domain.serving.figures import counted_as
 
 if TYPE_CHECKING:
     from app.domain.serving.expert_cache import Group, Plan
@@ -24,7 +25,7 @@ def plan_arithmetic(plan: Plan) -> tuple[str, ...]:
     """Return a line each for the experts in host memory, the budget without one given, and what is left."""
     summed = " + ".join(_experts(plan, group) for group in plan.groups[:_MOST_SUMMED])
     more = len(plan.groups) - _MOST_SUMMED
-    summed += f" + {more:,} more groups" if more > 0 else ""
+    summed += f" + {counted_as(more, 'more group')}" if more > 0 else ""
     lines = [f"experts in host memory = {summed} = {plan.host_bytes:,} bytes, {gib(plan.host_bytes)} GiB"]
     if plan.is_default:
         lines.append(
@@ -36,7 +37,7 @@ def plan_arithmetic(plan: Plan) -> tuple[str, ...]:
 
 
 def _experts(plan: Plan, group: Group) -> str:
-    return f"{len(group.layers)} layers x {plan.experts.per_layer} x {group.expert_bytes:,}"
+    return f"{counted_as(len(group.layers), 'layer')} x {plan.experts.per_layer} x {group.expert_bytes:,}"
 
 
 def group_arithmetic(plan: Plan, group: Group) -> tuple[str, ...]:
@@ -67,9 +68,10 @@ def _slots(plan: Plan, group: Group) -> str:
     """Return the slots of a share, and what they are held to where that is not all it comes to."""
     share_bytes = _share_bytes(plan, group)
     bought = max(0, share_bytes // group.expert_bytes - SPARE_SLOTS)
+    are = "is" if group.experts == 1 else "are"
     line = f"slots = floor({share_bytes:,} / {group.expert_bytes:,}) - {SPARE_SLOTS} spare = {bought:,}"
     if bought > group.experts:
-        line += f", at most the {group.experts:,} experts there are"
+        line += f", at most the {counted_as(group.experts, 'expert')} there {are}"
     elif group.slots and group.slots < bought:
         line += f", and {group.slots:,} with {_ROUNDED}"
     elif not group.slots:
@@ -79,13 +81,14 @@ def _slots(plan: Plan, group: Group) -> str:
 
 def _batch(plan: Plan, group: Group) -> str:
     used, per_layer, slots = plan.experts.used, plan.experts.per_layer, group.slots
+    held = counted_as(slots, "slot")
     if slots >= per_layer:
         return (
-            f"largest batch = {MOST_BATCH_TOKENS} tokens, the most that is served: {slots:,} slots hold all"
-            f" {per_layer:,} experts of a layer"
+            f"largest batch = {MOST_BATCH_TOKENS} tokens, the most that is served: {held}"
+            f" {'holds' if slots == 1 else 'hold'} all {counted_as(per_layer, 'expert')} of a layer"
         )
     most = f", at most {MOST_BATCH_TOKENS}" if slots // used > MOST_BATCH_TOKENS else ""
-    return f"largest batch = floor({slots:,} slots / {used}) = {slots // used} tokens{most}"
+    return f"largest batch = floor({held} / {used}) = {counted_as(slots // used, 'token')}{most}"
 
 
 def _budget(plan: Plan, group: Group, *, is_floor: bool) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.findings import Finding, Level
 from app.domain.serving.expert_cache import MOST_BATCH_TOKENS
+from app.domain.serving.figures import counted_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,15 +46,18 @@ def _of_group(group: Group, number: int, *, used: int) -> Iterator[Finding]:
     elif group.slots < layers * used:
         yield _warning(
             "near_the_floor",
-            f"Group {number}: one token uses {used} experts in each of {layers} layers, and {group.slots:,}"
-            " slots do not hold them: a layer evicts what the next token would have found. They fit from"
+            f"Group {number}: one token uses {counted_as(used, 'expert')} in each of"
+            f" {counted_as(layers, 'layer')}, and {counted_as(group.slots, 'slot')}"
+            f" {'does' if group.slots == 1 else 'do'} not hold them: a layer evicts what the next token would"
+            " have found. They fit from"
             f" {group.whole_token_mib:,} MiB. At its floor the cache was measured slower than none.",
         )
     elif group.largest_batch_tokens < MOST_BATCH_TOKENS:
+        most = counted_as(group.largest_batch_tokens, "token")
         yield _warning(
             "small_batches_only",
-            f"Group {number}: steps of more than {group.largest_batch_tokens} tokens are not served, as they"
-            " may use more experts of a layer than there are slots.",
+            f"Group {number}: steps of more than {most} are not served, as they may use more experts of a"
+            " layer than there are slots.",
         )
 
 

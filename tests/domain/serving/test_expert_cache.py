@@ -157,6 +157,21 @@ def test_what_a_budget_does_wrong_is_said_and_nothing_where_it_does_not(tiny: Ex
     assert codes(single, 2) == ["small_batches_only"]
 
 
+def sentence(experts: Experts, code: str, *, mib: int) -> str:
+    (found,) = [each for each in cautions(plan_cache(experts, budget_mib=mib)) if each.code == code]
+    return found.sentence
+
+
+def test_one_of_a_thing_is_written_as_one(tiny: Experts) -> None:
+    """Of 509,952 bytes an expert 2 MiB hold 4, so 3 slots beside the spare one; 1 MiB holds 2, so 1 slot."""
+    single = replace(tiny, layers={0: tiny.layers[0]})
+    assert "steps of more than 1 token are not served" in sentence(single, "small_batches_only", mib=2)
+    alike = replace(tiny, used=1, layers=dict.fromkeys((0, 1), tiny.layers[0]))
+    assert "one token uses 1 expert in each of 2 layers, and 1 slot does not hold them" in sentence(
+        alike, "near_the_floor", mib=1
+    )
+
+
 def test_what_holds_for_every_budget_is_said_in_the_numbers_of_the_model(tiny: Experts) -> None:
     notes = {each.code: each.sentence for each in cautions(plan_cache(tiny, budget_mib=9))}
     assert list(notes) == ["skipped_past_32", "concurrency", "speculative_drafts"]

@@ -88,10 +88,12 @@ def test_a_batch_is_held_to_32_tokens_and_to_the_slots() -> None:
     large = experts(MIB, per_layer=512)
     at = {
         budget: group_arithmetic(plan, plan.groups[0])[4]
-        for budget in (7, 101)
+        for budget in (2, 3, 7, 101)
         for plan in (plan_cache(large, budget_mib=budget),)
     }
     assert at == {
+        2: "largest batch = floor(0 slots / 2) = 0 tokens",
+        3: "largest batch = floor(2 slots / 2) = 1 token",
         7: "largest batch = floor(6 slots / 2) = 3 tokens",
         101: "largest batch = floor(100 slots / 2) = 50 tokens, at most 32",
     }
@@ -99,8 +101,10 @@ def test_a_batch_is_held_to_32_tokens_and_to_the_slots() -> None:
 
 def test_many_groups_are_summed_up_to_the_sixth() -> None:
     (line, _) = plan_arithmetic(plan_cache(experts(*(at * MIB for at in range(1, 10))), budget_mib=100))
+    (seven, _) = plan_arithmetic(plan_cache(experts(*(at * MIB for at in range(1, 8))), budget_mib=100))
+    assert "x 64 x 6,291,456 + 1 more group = " in seven
     # 64 x (1 + ... + 9) MiB = 2,880 MiB, 2.8125 GiB.
-    assert line.endswith(" + 1 layers x 64 x 6,291,456 + 3 more groups = 3,019,898,880 bytes, 2.81 GiB")
+    assert line.endswith(" + 1 layer x 64 x 6,291,456 + 3 more groups = 3,019,898,880 bytes, 2.81 GiB")
 
 
 def test_sizes_have_two_decimals() -> None:
