@@ -44,6 +44,12 @@ CASES: dict[str, tuple[Reply, Reply, Reply, tuple[bool, bool, bool, bool]]] = {
         (200, {}),
         (False, True, False, False),
     ),
+    "refused without, wild": (
+        (400, STAR),
+        (200, {**STAR, NAMES: "*"}),
+        (200, {}),
+        (False, False, False, False),
+    ),
     "key alone": ((200, {**STAR, NAMES: "authorization"}),) * 2 + ((200, {}), (False, False, False, False)),
     "origin alone": ((200, STAR),) * 2 + ((200, STAR), (False, False, False, True)),
     "closed": ((400, {}),) * 2 + ((200, {}), (False, False, False, False)),
@@ -52,7 +58,7 @@ CASES: dict[str, tuple[Reply, Reply, Reply, tuple[bool, bool, bool, bool]]] = {
     "cookies": ((200, {**CREDS, NAMES: "content-type"}),) * 2 + ((200, CREDS), (True, False, True, True)),
     "cookies, wild": ((200, {**CREDS, NAMES: "*"}),) * 2 + ((200, CREDS), (True, False, False, True)),
 }
-LENIENT = ("wild", "cookies, wild")
+LENIENT = ("wild", "cookies, wild", "refused without, wild")
 """Where Chromium may send what the standard refuses: in 156 at least, its * covers authorization, too."""
 
 FETCHES = """async url => {

@@ -184,6 +184,13 @@ def may_post(asked: Asked, preflight: Answer) -> bool:
     return preflight.is_good and preflight.lets_in(asked.origin) and not uncovered(asked, preflight)
 
 
+def may_post_by_chromium(asked: Asked, preflight: Answer) -> bool:
+    """Tell whether Chromium would send the POST though the standard says no: its * covers authorization."""
+    is_wild = "*" in {each.strip() for each in preflight.headers.get(ALLOW_HEADERS, "").split(",")}
+    lacks = list(uncovered(asked, preflight))
+    return is_wild and lacks == [NEVER_BY_WILDCARD] and preflight.is_good and preflight.lets_in(asked.origin)
+
+
 def may_post_with_credentials(asked: Asked, preflight: Answer) -> bool:
     """Tell whether it would send the POST with cookies and logins, too."""
     return (
@@ -305,6 +312,15 @@ def _kind_of(asked: Exchange, other: Exchange | None) -> tuple[Kind, bool | None
     if found is not None:
         kind, why = found
         return kind, None, why
+    if asked.full is not None and may_post_by_chromium(asked.asked, asked.full):
+        return (
+            "cannot_tell",
+            None,
+            (
+                f"by the standard a page at {asked.asked.origin} can send no JSON POST, as * does not allow"
+                f" {NEVER_BY_WILDCARD}, but Chromium sends one with it: name the headers in place of the *."
+            ),
+        )
     send = f"send a JSON POST{_ways(asked, bare=True, full=True)}"
     closed = f"a page at {asked.asked.origin} can neither {send} nor read the answer to a GET."
     return "closed", False, " ".join([closed, *(f"{each[0].upper()}{each[1:]}." for each in front)])

@@ -14,6 +14,7 @@ from app.domain.serving.cors import (
     judge,
     judge_with,
     may_post,
+    may_post_by_chromium,
     may_post_with_credentials,
     named,
     seen,
@@ -378,7 +379,7 @@ def _credentials_mean(value: str, answer: Answer, *, what: What, asked: Asked) -
 
 def _headers_mean(answer: Answer, asked: Asked) -> str:
     lacks = uncovered(asked, answer)
-    if lacks == [NEVER_BY_WILDCARD] and answer.headers.get(ALLOW_HEADERS, "").strip() == "*":
+    if may_post_by_chromium(asked, answer):
         return (
             f"* does not allow {NEVER_BY_WILDCARD}: by the standard a POST with it is not sent;"
             " Chromium sends it nevertheless"
