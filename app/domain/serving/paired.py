@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -170,11 +171,10 @@ def _groups(before: Sequence[Run], after: Sequence[Run]) -> list[_Group]:
     ]
     groups = grouped(runs)
     told = [_settings_told(group[0]) for group in groups]
+    times = Counter(told)
     return [
         _Group(
-            title=shown(
-                f"{title}{_lengths_told(group) if told.count(title) > 1 else ''}", most=_LONGEST_TITLE
-            ),
+            title=shown(f"{title}{_lengths_told(group) if times[title] > 1 else ''}", most=_LONGEST_TITLE),
             before=_rates(group, place=_BEFORE),
             after=_rates(group, place=_AFTER),
         )
@@ -193,8 +193,9 @@ def _telling(before: Sequence[Run], after: Sequence[Run]) -> frozenset[str]:
 
 
 def _all_settings(run: Run) -> tuple[tuple[str, str], ...]:
-    own = (("tool", run.tool), ("model", run.model or "not stated"))
-    return (*own, *((f"{name} as set" if name in dict(own) else name, value) for name, value in run.settings))
+    own = {"tool": run.tool, "model": run.model or "not stated"}
+    stated = ((f"{name} as set" if name in own else name, value) for name, value in run.settings)
+    return (*own.items(), *stated)
 
 
 def _told_by(names: frozenset[str], run: Run, *, place: str) -> Run:
