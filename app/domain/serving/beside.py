@@ -177,16 +177,25 @@ class Placed:
     @property
     def said(self) -> str:
         """In words how near to its bounds it lies, what counts for that, and its first token as well."""
-        first = [first_token_sentence(self.first_token)] if self.first_token else []
-        return " ".join([sentence(self.found), *self._remarks, *first])
+        return " ".join([self.verdict, *self.rest])
+
+    @property
+    def verdict(self) -> str:
+        """In one sentence or two how near to its bounds it lies."""
+        return sentence(self.found)
+
+    @property
+    def rest(self) -> list[str]:
+        """In sentences what counts for that, and how its first token lies to the least."""
+        return [*self._remarks, *([first_token_sentence(self.first_token)] if self.first_token else [])]
 
     @property
     def _remarks(self) -> list[str]:
-        """What was taken from the files: for prompts alone the GPUs, for no bound at all as well."""
+        """What was taken from the files: of GPUs and the model, and where it decodes of the cache."""
         if self.what is None or self.found == TOGETHER:
             return []
         others = self.what.remarks if isinstance(self.found, Beside) else ()
-        return [each for each in (self.what.gpus_remark, *others) if each]
+        return [*self.what.setup_remarks, *others]
 
     @property
     def measured(self) -> str:

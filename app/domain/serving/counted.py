@@ -55,15 +55,16 @@ _ALL_MEMORY: Final = Engine(
 class Counted:
     """What counts for the bounds of a speed; `kv` is None where the cache's format is not known.
 
-    `context` is None where nothing tells it, and no cache counts then. `gpus_remark` and `remarks` say, in
-    whole sentences, what was taken from the files, and where what was typed differs from it.
+    `context` is None where nothing tells it, and no cache counts then. `remarks` say, in whole
+    sentences, what was taken from the files, and where what was typed differs from it; `setup_remarks` say so
+    of GPUs and the model, whatever was timed.
     """
 
     layout: Layout
     context: int | None
     kv: str | None
     weights: Weights
-    gpus_remark: str
+    setup_remarks: tuple[str, ...]
     remarks: tuple[str, ...]
 
     def cache(self, profile: LlmProfile) -> KvCache:
@@ -84,13 +85,13 @@ def counted(configuration: Configuration, on: On, *, profile: LlmProfile) -> Cou
     weights, weights_remark = _weights(
         run.weights_bytes, run.params, profile=profile, fmt=FORMATS[on.weights]
     )
-    remarks = [context_remark, kv_remark if context else "", weights_remark]
+    remarks = [context_remark, kv_remark if context else ""]
     return Counted(
         layout=layout,
         context=None if context is None else min(context, MOST_CONTEXT),
         kv=kv,
         weights=weights,
-        gpus_remark=gpus_remark,
+        setup_remarks=tuple(remark for remark in (gpus_remark, weights_remark) if remark),
         remarks=tuple(remark for remark in remarks if remark),
     )
 

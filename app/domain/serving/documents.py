@@ -350,7 +350,7 @@ def _beside(found: Beside, place: Placed) -> dict[str, Any]:
         "context_tokens": on.context_in,
         "kv": on.kv or None,
         "weights_basis": what.weights.basis if what else None,
-        "counted": [each for each in (what.gpus_remark, *what.remarks) if each] if what else [],
+        "counted": [*what.setup_remarks, *what.remarks] if what else [],
         "batch_bound_tokens_per_s": batch.tokens_per_s if isinstance(batch, DecodeBound) else None,
         "bound_by": batch.bound_by if isinstance(batch, DecodeBound) else None,
         "share_of_batch_bound": _known(found.share_of_batch_bound),

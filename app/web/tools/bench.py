@@ -173,11 +173,6 @@ class Line:
         return _share(found.share_of_bound, _PERCENT, 1)
 
     @property
-    def bound(self) -> str:
-        """How near to its bounds it lies, or what is not known."""
-        return self.place.said
-
-    @property
     def settings(self) -> str:
         """What tells it from the others, and how long prompts and answers were."""
         return self.one.told

@@ -161,6 +161,9 @@ def test_a_file_of_another_model_has_no_size_that_counts() -> None:
     assert dict(place.sums)["Weights"].startswith(
         "estimate: parameters x 4.5 bits (GGUF Q4_K, all tensors); files"
     )
+    prompt = put(llama(model_n_params=30_532_122_624, n_prompt=512, n_gen=0), Q4, llm=QWEN)
+    assert "of the bound of prefill" in prompt.said
+    assert "30,532,122,624 parameters, and the one that counts 8,190,735,360" in prompt.said
     assert bound(put(llama(model_size=None), Q4, llm=QWEN)) == pytest.approx(1.008e12 / 4_257_228_096)
     assert bound(put(llama(model_size=1000), Q4, llm=QWEN)) == pytest.approx(1.008e12 / 4_257_228_096)
 

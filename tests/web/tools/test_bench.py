@@ -80,7 +80,9 @@ def test_its_links_show_the_speed_beside_what_others_measured(tools: TestClient)
     assert "leaves out what the cache reads" not in page.css_first("#found").text()
 
 
-READ = results.llama_bench(n_prompt=512, n_gen=0, samples=(4990.0, 5000.0, 5010.0, 5000.0))
+READ = results.llama_bench(
+    n_prompt=512, n_gen=0, samples=(4990.0, 5000.0, 5010.0, 5000.0), model_n_params=8_190_735_360
+)
 BOTH = results.llama_bench(n_prompt=512, samples=(900.0, 901.0, 899.0, 900.0))
 ON_4090 = {"llm": "Qwen/Qwen3-8B", "card": "rtx-4090", "weights": "gguf-q4-k"}
 
