@@ -201,12 +201,12 @@ def find(typed: Typed, _llms: Llms) -> Found | None:
 
 
 def _bodies(typed: Typed) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the bodies with their places; that of a body on its own is the name of the field and a 1."""
+    """Return the bodies with their places; a body on its own begins in line 1."""
     found = read_documents(typed.text("requests").encode(), "requests")
     if len(found) > MOST_REQUESTS:
         expected = f"give at most {MOST_REQUESTS:,}; the command below takes more"
         raise InputError("requests", f"{len(found):,} requests", expected)
-    return [("requests 1" if place == "requests" else place, body) for place, body in found]
+    return [("requests line 1" if place == "requests" else place, body) for place, body in found]
 
 
 def _config(typed: Typed, name: str) -> Mapping[Any, Any] | None:

@@ -55,14 +55,14 @@ def test_a_plain_chat_request_to_a_qwen3_model_is_filtered_by_the_models_file(to
     tree = page(tools, requests=CHAT, generation_config=QWEN3)
     assert texts(tree, "#found h2")[0] == "No request of this batch takes the fast path"
     assert texts(tree, "section[aria-labelledby=why] li") == [
-        "requests 1: top_k 20 from generation_config.json.",
-        "requests 1: top_p 0.95 from generation_config.json.",
+        "requests line 1: top_k 20 from generation_config.json.",
+        "requests line 1: top_p 0.95 from generation_config.json.",
     ]
     assert "until it has drained" in tree.css_first("section[aria-labelledby=why]").text()
     assert "94602c9c" in tree.css_first("section[aria-labelledby=rules]").text()
     # The published advice: state both in the request, or start with the other defaults.
     assert [one.partition(" Then ")[0] for one in texts(tree, "#found ol li")] == [
-        "State top_k -1 and top_p 1 in requests 1.",
+        "State top_k -1 and top_p 1 in requests line 1.",
         "Start the server with --sampling-defaults openai.",
     ]
 
@@ -266,7 +266,7 @@ def test_the_command_says_what_was_chosen(tools: TestClient) -> None:
     ("typed", "wrong", "expected"),
     [
         ({"requests": '{}\n{"top_p": 2}'}, "requests", "Requests line 2: top_p: “2” is not right"),
-        ({"requests": '{"top_k": 0}'}, "requests", "Requests 1: top_k: “0” is not right"),
+        ({"requests": '{"top_k": 0}'}, "requests", "Requests line 1: top_k: “0” is not right"),
         ({"requests": "[]"}, "requests", "needs at least one"),
         ({"requests": '{"a": '}, "requests", "give JSON"),
         (
@@ -275,7 +275,7 @@ def test_the_command_says_what_was_chosen(tools: TestClient) -> None:
                 "endpoint": "generate",
             },
             "requests",
-            "Requests 1 prompt 2: min_p",
+            "Requests line 1 prompt 2: min_p",
         ),
         ({"requests": '{"sampling_params": 5}', "endpoint": "generate"}, "requests", "give an object"),
         ({"requests": "{}", "generation_config": '{"top_p": 0}'}, "generation_config", "json: top_p: “0”"),
