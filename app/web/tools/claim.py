@@ -38,25 +38,21 @@ FIELDS: Final = (
         name="saved_ms",
         label="Time saved, ms",
         about="What a step got shorter by, as 0.109 or 109 us; below 0 where it got longer.",
-        is_number=True,
     ),
     Field(
         name="gain_percent",
         label="Gain, %",
         about="How much faster tokens come, as 75; twice as fast, in half the time, is 100.",
-        is_number=True,
     ),
     Field(
         name="old_step_ms",
         label="Step before, ms",
         about="What a step took before the change, in ms unless it says us or s.",
-        is_number=True,
     ),
     Field(
         name="new_step_ms",
         label="Step after, ms",
         about="What a step takes after it, the same way.",
-        is_number=True,
     ),
     Field(
         name="streams",
@@ -69,19 +65,16 @@ FIELDS: Final = (
         name="before",
         label="Number before",
         about="With the digits it was printed with, 613, not 613.0; its unit may stand behind it.",
-        is_number=True,
     ),
     Field(
         name="after",
         label="Number after",
         about="The same way.",
-        is_number=True,
     ),
     Field(
         name="stated",
         label="Stated figure",
         about="What is said to follow from the two, as 58.6 or +58.6 %; without a sign it may be what fell.",
-        is_number=True,
     ),
     Field(
         name="as",

@@ -100,6 +100,8 @@ def test_figures_are_taken_as_they_are_printed(tools: TestClient) -> None:
         assert (
             tree.css_first("#found .verdict").text().startswith("+75 % from 0.109 ms saved means a 0.254 ms")
         )
+    # A keyboard of digits alone could type neither the sign nor the unit.
+    assert [each.attributes["id"] for each in tree.css("[inputmode]")] == ["streams"]
     tree = page(tools, before="613 tok/s", after="972 tok/s", stated="+46.8 %")
     assert tree.css_first("#follows").text() == "The figure does not follow: inconsistent"
     tree = page(tools, before="1.23 s", after="4.65 s", stated="4.8x", **{"as": "times"})
