@@ -88,6 +88,7 @@ class BoardPage:
     today: str
     first_day: str
     board_size: str
+    own: str
     when: str
     fresh: str
     rows: str
@@ -149,6 +150,8 @@ def board_words(served: Served, selection: Selection, *, base: str) -> Words:
     pairs = query_pairs(query)
     text = joined(pairs)
     beyond = query.page > pages
+    hidden = _hidden_own(served, query) if query.has_own else frozenset()
+    total = selection.total - (_own_rows(served) - len(hidden))
     sizes = (query.min_gpus, query.max_gpus, query.min_memory_gb)
     return Words(
         base=base,
@@ -156,7 +159,7 @@ def board_words(served: Served, selection: Selection, *, base: str) -> Words:
         suffix=f"?{text}" if text else "",
         public_suffix=public_address(f"?{text}"),
         menus=menus(served, selection),
-        own=own_figures(query, hidden=_hidden_own(served, query)) if query.has_own else Markup(),
+        own=own_figures(query, hidden=hidden) if query.has_own else Markup(),
         picks=_hidden(pairs, _WITH_PICKS),
         q=query.q,
         min_gpus=str(query.min_gpus or ""),
@@ -166,7 +169,7 @@ def board_words(served: Served, selection: Selection, *, base: str) -> Words:
         weights_gb=say.exact(query.weights_gb),
         kept_fields=_hidden(pairs, _KEPT_FIELDS),
         conditions=_conditions(query, selection.units),
-        total=f"{selection.total:,}" if selection.total else "",
+        total=f"{total:,}" if selection.total else "",
         headings=headings_html(query, selection.units, rest=_but(pairs, _ORDER)),
         column_options=column_options(query.columns, rest=_but(pairs, _CHOICE)),
         beyond=str(query.page) if beyond else "",
@@ -230,7 +233,7 @@ def _next_href(query: OfferQuery, text: str) -> str:
 
 
 def _board_page(served: Served, fixed: Fixed) -> BoardPage:
-    as_of = fixed.as_of
+    as_of, own = fixed.as_of, _own_rows(served)
     return BoardPage(
         notices=_notices(served, as_of, fixed.spec),
         baseline_options=baseline_options(served, fixed.baseline),
@@ -241,12 +244,18 @@ def _board_page(served: Served, fixed: Fixed) -> BoardPage:
         as_of=as_of.isoformat() if as_of else "",
         today=served.words.today.isoformat(),
         first_day=served.first_day.isoformat() if served.first_day else "",
-        board_size=f"{len(served.board.rows):,}",
+        board_size=f"{len(served.board.rows) - own:,}",
+        own=f"{own} of your own" if own else "",
         when=_when(served, as_of),
         fresh=board_freshness(served, as_of),
         rows=f"{_MARK}rows{_MARK}",
         meanings=_meanings(),
     )
+
+
+def _own_rows(served: Served) -> int:
+    """Return how many of the offers are the reader's own, which nobody has read anywhere."""
+    return sum(row.offer.is_own for row in served.board.rows) if served.is_private else 0
 
 
 def rendered_rows(served: Served, selection: Selection) -> list[bytes]:

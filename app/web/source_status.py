@@ -183,11 +183,16 @@ def _switched(provider: str, known: _Known) -> tuple[bool, str]:
 
 
 def board_freshness(served: Served, as_of: date | None) -> str:
-    """Return how many providers of the current board are how fresh, in words; empty for a past board."""
+    """Return how many providers of the current board are how fresh, in words; empty for a past board.
+
+    The reader's own figures are nobody's reading, and no provider's.
+    """
     if as_of is not None and as_of < served.words.today:
         return ""
     seen: dict[str, datetime] = {}
     for row in served.board.rows:
+        if row.offer.is_own:
+            continue
         provider, at = row.offer.provider, row.stored.last_seen_at
         seen[provider] = max(seen.get(provider, at), at)
     instant = served.board.instant
