@@ -166,6 +166,7 @@ def _condition(text: str) -> tuple[str, str]:
 
 def _print_rows(rows: Sequence[Any], selection: Selection, *, shape: str) -> None:
     from app.domain.columns import export_columns  # noqa: PLC0415 - keeps --help quick
+    from app.domain.fit import shown_flags  # noqa: PLC0415 - same
     from app.domain.metrics import Metric  # noqa: PLC0415 - same
     from app.web.exports import csv_text, json_bytes, json_row  # noqa: PLC0415 - same
     from app.web.render import cell  # noqa: PLC0415 - same
@@ -182,7 +183,10 @@ def _print_rows(rows: Sequence[Any], selection: Selection, *, shape: str) -> Non
         click.echo(
             text_table(
                 [*heads, ("Notes", False)],
-                [[*c, " ".join(r.flags)] for c, r in zip(lines, rows, strict=True)],
+                [
+                    [*c, " ".join(shown_flags(r, view, columns=shown))]
+                    for c, r in zip(lines, rows, strict=True)
+                ],
             )
         )
 

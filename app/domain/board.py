@@ -259,7 +259,8 @@ def _ordering(sort: str) -> tuple[str, ...]:
     """Return the parts of a view that an order depends on."""
     columns = [COLUMNS[part.removeprefix("-")] for part in sort.split(",")]
     depends = {name for column in columns if isinstance(column, Metric) for name in column.depends}
-    return tuple(name for name in ("precision", "baseline") if name in depends)
+    facts = {name for column in columns if isinstance(column, Fact) for name in column.depends}
+    return tuple(name for name in ("precision", "baseline") if name in depends) + tuple(sorted(facts))
 
 
 @lru_cache(maxsize=256)
@@ -283,7 +284,7 @@ def sort_value(column: Fact | Metric, row: Row, *, view: View) -> object | None:
     """Return what a row sorts by in a column: a number, a folded text, or None when unknown."""
     if isinstance(column, Metric):
         return column.value(row, view)
-    value = column.get(row)
+    value = column.value(row, view)
     if isinstance(value, str):
         return value.casefold() or None
     return value
@@ -291,7 +292,7 @@ def sort_value(column: Fact | Metric, row: Row, *, view: View) -> object | None:
 
 def filter_value(column: Fact | Metric, row: Row, *, view: View) -> object | None:
     """Return what a condition on a column looks at: the figure, or the words that are shown for a fact."""
-    return column.value(row, view) if isinstance(column, Metric) else column.said(row)
+    return column.value(row, view) if isinstance(column, Metric) else column.said(row, view)
 
 
 def _base_order(stored: StoredOffer) -> tuple[object, ...]:

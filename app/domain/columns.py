@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
+from app.domain.fit import flags_in, gpus_for_weights
+from app.domain.listing import utc
 from app.domain.metrics import METRICS, Metric
 from app.domain.providers import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from app.domain.listing import StoredOffer
+    from app.domain.metrics import View
     from app.domain.rows import Row
 
 FactValue = str | int | Decimal | bool | None
@@ -22,7 +26,8 @@ FactValue = str | int | Decimal | bool | None
 class Fact:
     """A column that is read, not computed. `numeric` cells align right and sort as numbers.
 
-    `words` adds to what a condition on the column looks at, where people say it in other words.
+    `words` adds to what a condition on the column looks at, where people say it in other words. `in_view` is
+    what the column holds in a view, where that depends on what `depends` names; `get` then holds for any.
     """
 
     key: str
@@ -31,11 +36,22 @@ class Fact:
     numeric: bool = False
     unit: str = ""
     words: Callable[[Row], str] | None = None
+    in_view: Callable[[Row, View], FactValue] | None = None
+    depends: tuple[Literal["weights_gb"], ...] = ()
 
-    def said(self, row: Row) -> FactValue:
+    def value(self, row: Row, view: View) -> FactValue:
+        """Return what the column holds for a row in a view."""
+        return self.get(row) if self.in_view is None else self.in_view(row, view)
+
+    def said(self, row: Row, view: View) -> FactValue:
         """Return what a condition on the column looks at: the value, with the words it is said in."""
-        value = self.get(row)
+        value = self.value(row, view)
         return value if self.words is None or value is None else f"{value} {self.words(row)}"
+
+
+def _read_of(get: Callable[[StoredOffer], str]) -> Callable[[Row], str | None]:
+    """Return what reads a time of an offer: the reader's own has none, as nobody has read it anywhere."""
+    return lambda row: None if row.offer.is_own else get(row.stored)
 
 
 _FACTS: Final = (
@@ -96,11 +112,32 @@ _FACTS: Final = (
         numeric=True,
     ),
     Fact(
-        key="valid_from", label="Price since", get=lambda row: row.stored.price_valid_from.date().isoformat()
+        key="valid_from",
+        label="Price since",
+        get=_read_of(lambda stored: stored.price_valid_from.date().isoformat()),
     ),
-    Fact(key="flags", label="Notes", get=lambda row: " ".join(row.flags)),
+    Fact(
+        key="flags",
+        label="Notes",
+        get=lambda row: " ".join(row.flags),
+        in_view=lambda row, view: " ".join(flags_in(row, view)),
+        depends=("weights_gb",),
+    ),
     Fact(key="source_url", label="Source", get=lambda row: row.offer.source_url),
     Fact(key="fragment", label="Read from", get=lambda row: row.offer.fragment),
+    Fact(key="offer_id", label="Offer", get=lambda row: row.stored.offer_id, numeric=True),
+    Fact(key="family", label="Family", get=lambda row: row.family),
+    Fact(key="observed_at", label="Read at", get=_read_of(lambda stored: utc(stored.observed_at))),
+    Fact(key="last_seen_at", label="Last seen", get=_read_of(lambda stored: utc(stored.last_seen_at))),
+    Fact(
+        key="gpus_for_weights",
+        label="GPUs for weights",
+        get=lambda _row: None,
+        in_view=gpus_for_weights,
+        depends=("weights_gb",),
+        numeric=True,
+    ),
+    Fact(key="assumptions", label="Assumed", get=lambda row: "; ".join(row.offer.assumptions)),
 )
 
 FACTS: Final[Mapping[str, Fact]] = MappingProxyType({fact.key: fact for fact in _FACTS})
@@ -151,8 +188,11 @@ EXPORT_FACTS: Final = (
 )
 """The columns every export begins with, in this order; the chosen metrics follow."""
 
+EXPORT_ENDS: Final = ("offer_id", "family", "observed_at", "last_seen_at", "assumptions", "gpus_for_weights")
+"""The columns every export ends with: how its evidence is found, and how old the price is."""
+
 
 def export_columns(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns of an export: the facts, then the metrics among the chosen columns."""
+    """Return the columns of an export: the facts, the metrics among the chosen columns, what ends it."""
     metrics = tuple(key for key in columns if key in METRICS and key not in EXPORT_FACTS)
-    return EXPORT_FACTS + metrics
+    return EXPORT_FACTS + metrics + EXPORT_ENDS

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
 from app.domain.columns import COLUMNS, FACTS
+from app.domain.fit import flags_in
 from app.domain.metrics import METRICS, Metric
 from app.domain.offers import PriceBasis, PricingModel, ServiceKind
 
@@ -27,13 +28,17 @@ Kind = Literal["text", "whole", "number", "exact", "flag", "day", "time", "texts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One value of a row. `is_known` says that it is never missing; `words` are all that a text may be."""
+    """One value of a row. `is_known` says that it is never missing; `words` are all that a text may be.
+
+    `unless_own` says that it is missing where the row is the reader's own, which no dump holds.
+    """
 
     key: str
     kind: Kind
     meaning: str
     unit: str = ""
     is_known: bool = False
+    unless_own: bool = False
     words: tuple[str, ...] = ()
 
     @property
@@ -53,9 +58,9 @@ def whole(key: str, meaning: str, *, unit: str, is_known: bool = False) -> Field
     return Field(key=key, kind="whole", meaning=meaning, unit=unit, is_known=is_known)
 
 
-def time(key: str, meaning: str, *, is_known: bool = True) -> Field:
+def time(key: str, meaning: str, *, is_known: bool = True, unless_own: bool = False) -> Field:
     """Return a field that is a time in UTC."""
-    return Field(key=key, kind="time", meaning=meaning, is_known=is_known)
+    return Field(key=key, kind="time", meaning=meaning, is_known=is_known, unless_own=unless_own)
 
 
 def flag(key: str, meaning: str) -> Field:
@@ -105,8 +110,9 @@ _FACTS: Final[Mapping[str, Field]] = MappingProxyType(
             Field(
                 key="valid_from",
                 kind="day",
-                meaning="The day since which the price stands.",
+                meaning="The day since which the price stands; the reader's own has none.",
                 is_known=True,
+                unless_own=True,
             ),
             Field(
                 key="flags",
@@ -116,21 +122,31 @@ _FACTS: Final[Mapping[str, Field]] = MappingProxyType(
             ),
             text("source_url", "The page that the price was read on."),
             text("fragment", "The words that the price was read from."),
+            whole(
+                "offer_id",
+                "The number of the offer, which its evidence is found by.",
+                unit="",
+                is_known=True,
+            ),
+            text("family", "The card's family; it may be known where the variant is not."),
+            time("observed_at", "When the page was read that the price is from.", unless_own=True),
+            time("last_seen_at", "When a good run last listed the offer.", unless_own=True),
+            Field(
+                key="assumptions",
+                kind="texts",
+                meaning="What was assumed about the offer, in sentences.",
+                is_known=True,
+            ),
+            whole(
+                "gpus_for_weights",
+                "GPUs that hold the weights at the least, before any KV cache; over 1 they do not fit one.",
+                unit="GPUs",
+            ),
         )
     }
 )
 
 _ONLY_FOR_PROGRAMS: Final = (
-    whole("offer_id", "The number of the offer, which its evidence is found by.", unit="", is_known=True),
-    text("family", "The card's family; it may be known where the variant is not."),
-    time("observed_at", "When the page was read that the price is from."),
-    time("last_seen_at", "When a good run last listed the offer."),
-    Field(
-        key="assumptions",
-        kind="texts",
-        meaning="What was assumed about the offer, in sentences.",
-        is_known=True,
-    ),
     Field(
         key="unknown",
         kind="reasons",
@@ -161,11 +177,9 @@ def row_fields(columns: Iterable[str]) -> tuple[Field, ...]:
 def typed_row(row: Row, view: View, *, columns: tuple[str, ...]) -> dict[str, object]:
     """Return an exported row by `row_fields`: times aware, days as dates, what is not known as None."""
     values = {key: _typed(COLUMNS[key], row, view) for key in columns}
-    values["flags"] = [each.value for each in row.flags]
-    values["offer_id"] = row.stored.offer_id
-    values["family"] = row.family
-    values["observed_at"] = row.stored.observed_at
-    values["last_seen_at"] = row.stored.last_seen_at
+    values["flags"] = [each.value for each in flags_in(row, view)]
+    if not row.offer.is_own:
+        values |= {"observed_at": row.stored.observed_at, "last_seen_at": row.stored.last_seen_at}
     values["assumptions"] = list(row.offer.assumptions)
     shown = [METRICS[key] for key in columns if key in METRICS]
     values["unknown"] = {each.key: why for each in shown if (why := each.why_unknown(row, view))}
@@ -176,7 +190,7 @@ def _typed(column: Fact | Metric, row: Row, view: View) -> object:
     if isinstance(column, Metric):
         number = column.value(row, view)
         return None if number is None else float(number)
-    value = column.get(row)
+    value = column.value(row, view)
     kind = field_of(column.key).kind
     if kind == "day" and isinstance(value, str):
         return date.fromisoformat(value)

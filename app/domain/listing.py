@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from app.domain.rates import Rate
 
 
+def utc(value: datetime) -> str:
+    """Return a UTC time to the second as RFC 3339 writes it (strftime's years lack their leading zeros)."""
+    return value.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextPrice:
     """A price that the provider announced for a later date: as printed, and for one GPU for one hour.

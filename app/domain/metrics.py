@@ -300,7 +300,10 @@ _METRICS: Final = (
         formula="peak memory bandwidth / weights",
         meaning="Upper bound on generated tokens a second of one stream on one GPU; a real stream is slower.",
         source=_TABLE,
-        assumes="one stream, every weight read once a token, no KV cache, whether the weights fit or not",
+        assumes=(
+            "one stream, every weight read once a token, no KV cache; where the weights do not fit one GPU, "
+            "no GPU has this speed"
+        ),
         nature="bound",
         better="higher",
         decimals=1,
@@ -316,7 +319,10 @@ _METRICS: Final = (
         formula="price / (decode ceiling x 3600) x 10^6",
         meaning="Dollars for a million generated tokens of one stream at its ceiling; batching costs less.",
         source=_TABLE,
-        assumes="one stream at its bound; a batch shares each read of the weights and can cost far less",
+        assumes=(
+            "one stream at its bound; a batch shares each read of the weights and can cost far less; weights "
+            "that do not fit one GPU need more"
+        ),
         nature="bound",
         better="lower",
         decimals=2,

@@ -23,6 +23,7 @@ class Flag(StrEnum):
     """A warning that stands beside a price wherever it shows."""
 
     OWN = "own"
+    OVER_MEMORY = "over_memory"
     DEARER_PER_TBS = "dearer_per_tbs"
     DISPUTED_ORDER = "disputed_order"
     STALE = "stale"
@@ -41,6 +42,10 @@ class Flag(StrEnum):
 
 FLAG_MEANINGS: Final = {
     Flag.OWN: "your own figure, as the link gives it: it is nowhere stored and nobody has checked it",
+    Flag.OVER_MEMORY: (
+        "the weights do not fit the memory of one GPU, so that its ceiling is no speed it can have; "
+        "gpus_for_weights says how many hold them at the least, before any KV cache"
+    ),
     Flag.DEARER_PER_TBS: (
         "cheaper per hour than another variant of the same family at this provider, but dearer per TB/s"
     ),

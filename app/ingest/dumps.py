@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, RowMapping
 
-SCHEMA_VERSION: Final = "2"
+SCHEMA_VERSION: Final = "3"
 """Version of the columns of the files and of their types."""
 
 ABOUT: Final = {

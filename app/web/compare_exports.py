@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from app.domain.fit import flags_in, gpus_for_weights
+from app.domain.metrics import View
 from app.domain.pairing import STANDS_RULE, TERMS_RULE
 from app.domain.query import OfferQuery
 from app.web import compare_words, words
@@ -74,7 +76,7 @@ def _line(line: Line, pairing: Pairing) -> dict[str, Any]:
         "is_own": line.is_own,
         "counts": line.counts,
         "winners": list(line.winners),
-        "cells": [_cell(cell) for cell in line.cells],
+        "cells": [_cell(cell, pairing) for cell in line.cells],
         "doubts": [
             {**_doubt(each), "sentence": compare_words.doubt(line, each, pairing=pairing)}
             for each in line.doubts
@@ -82,7 +84,8 @@ def _line(line: Line, pairing: Pairing) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: Cell, pairing: Pairing) -> dict[str, Any]:
+    view = _view(pairing)
     offer = cell.row.offer if cell.row else None
     return {
         "accelerator": cell.card.id,
@@ -95,9 +98,14 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "sku": offer.sku if offer else None,
         "min_gpus": offer.min_gpus if offer else None,
         "stands_for": cell.stands_for,
-        "flags": [flag.value for flag in cell.row.flags] if cell.row else [],
+        "flags": [flag.value for flag in flags_in(cell.row, view)] if cell.row else [],
+        "gpus_for_weights": gpus_for_weights(cell.row, view) if cell.row else None,
         "why": cell.why or None,
     }
+
+
+def _view(pairing: Pairing) -> View:
+    return View(precision=pairing.question.precision, weights_gb=pairing.question.weights_gb)
 
 
 def _doubt(each: Doubt) -> dict[str, Any]:
@@ -121,7 +129,17 @@ def csv_lines(pairing: Pairing) -> Iterator[list[str]]:
     key = pairing.question.metric.key
     own = () if key == "usd_per_gpu_hour" else (key,)
     names = ("price_multiple", "breakeven_multiple", "passes", "wins", "in_doubt", "min_gpus", "offer_id")
-    yield [*TERMS, "is_own", "counts", "accelerator", "usd_per_gpu_hour", *own, *names, "why"]
+    yield [
+        *TERMS,
+        "is_own",
+        "counts",
+        "accelerator",
+        "usd_per_gpu_hour",
+        *own,
+        *names,
+        "why",
+        "gpus_for_weights",
+    ]
     for line in pairing.lines:
         for cell in line.cells:
             values = [cell.usd_per_gpu_hour, *([cell.value] if own else []), cell.multiple, cell.breakeven]
@@ -138,6 +156,7 @@ def csv_lines(pairing: Pairing) -> Iterator[list[str]]:
                 _text(row.offer.min_gpus if row else None),
                 _text(row.stored.offer_id if row else None),
                 cell.why,
+                _text(gpus_for_weights(row, _view(pairing)) if row else None),
             ]
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from app.domain.accelerators import PRECISIONS
 from app.domain.compare_query import COMPARED, compare_pairs
 from app.domain.doubts import WHY_MEANINGS, Why
+from app.domain.fit import does_not_fit, is_about_weights
+from app.domain.metrics import View
 from app.domain.offers import PricingModel, ServiceKind
 from app.domain.pairing import STANDS_RULE, TERMS_RULE
 from app.domain.providers import VIA
@@ -16,7 +18,7 @@ from app.domain.question import labels
 from app.domain.rows import FLAG_MEANINGS, Flag
 from app.web import compare_words, words
 from app.web.choices import Choice, choices
-from app.web.render import NATURE, unit
+from app.web.render import NATURE, counted_flag, unit
 from app.web.state import joined, link
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from app.domain.compare_query import CompareQuery
     from app.domain.metrics import Metric
     from app.domain.pairing import Cell, Line, Pairing
+    from app.domain.question import Question
     from app.web.boards import Served
 
 _KINDS: Final = {
@@ -322,6 +325,17 @@ def _about(cell: Cell) -> str:
     return f"Evidence: {offer.sku}, {offer.gpu_count} GPUs an instance{region}{others}"
 
 
+def _too_large(cell: Cell, *, question: Question) -> Iterator[Mark]:
+    """Yield that the weights do not fit one card, where the figure that is compared depends on them."""
+    view = View(precision=question.precision, weights_gb=question.weights_gb)
+    if cell.row is None or not is_about_weights(question.metric):
+        return
+    if said := does_not_fit(cell.row, view):
+        flag = Flag.OVER_MEMORY
+        word = f"{words.FLAG[flag]}{counted_flag(cell.row, view, flag=flag)}"
+        yield Mark(kind=flag, word=word, meaning=f"{words.exact(view.weights_gb)} GB {said}")
+
+
 def _marks(cell: Cell, line: Line, *, pairing: Pairing) -> Iterator[Mark]:
     """Yield the small words beside a cell: what is in doubt about it, an assumption, a minimum."""
     said: dict[Why, list[str]] = {}
@@ -329,7 +343,11 @@ def _marks(cell: Cell, line: Line, *, pairing: Pairing) -> Iterator[Mark]:
         if each.card.id == cell.card.id:
             said.setdefault(each.why, []).append(compare_words.doubt(line, each, pairing=pairing))
     for why, sentences in said.items():
-        yield Mark(kind=_KINDS[why], word=compare_words.DOUBT[why], meaning=" ".join(sentences))
+        is_very_stale = why is Why.STALE and cell.row is not None and Flag.VERY_STALE in cell.row.flags
+        kind = Flag.VERY_STALE if is_very_stale else _KINDS[why]
+        word = words.FLAG[kind] if is_very_stale else compare_words.DOUBT[why]
+        yield Mark(kind=kind, word=word, meaning=" ".join(sentences))
+    yield from _too_large(cell, question=pairing.question)
     if cell.row is not None and cell.row.offer.variant_assumed:
         yield Mark(kind=Flag.ASSUMED, word=words.FLAG[Flag.ASSUMED], meaning=FLAG_MEANINGS[Flag.ASSUMED])
     if cell.row is not None and cell.row.offer.min_gpus > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from app.domain.fit import does_not_fit, flags_in, is_about_weights
 from app.domain.metrics import METRICS, Metric
 from app.domain.offers import HOURS_PER_MONTH, hours_per_basis
 from app.web import words
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from app.domain.accelerators import Accelerator
     from app.domain.metrics import Operand, View
     from app.domain.query import OfferQuery
-    from app.domain.rows import Row
+    from app.domain.rows import Flag, Row
     from app.web.boards import Served
     from app.web.own_figures import OwnFigure
 
@@ -43,6 +44,7 @@ class Worked:
     nature: str
     assumes: str
     why: str
+    does_not_fit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ class EvidencePage:
     csv_href: str
     back: str
     own: OwnFigure | None
+    flags: tuple[Flag, ...]
+    does_not_fit: str
 
 
 def render_evidence(served: Served, row: Row, *, query: OfferQuery, partial: bool, base: str) -> str:
@@ -98,6 +102,8 @@ def evidence_page(served: Served, row: Row, *, query: OfferQuery) -> EvidencePag
         csv_href=link(f"/offers/{row.stored.offer_id}.csv", query),
         back=link("/", query),
         own=_own(row, query),
+        flags=flags_in(row, view),
+        does_not_fit=f"{words.exact(view.weights_gb)} GB {does_not_fit(row, view)}, before any KV cache",
     )
 
 
@@ -135,6 +141,7 @@ def _worked(metric: Metric, row: Row, view: View, query: OfferQuery) -> Worked:
         nature=NATURE[metric.nature],
         assumes=metric.assumes,
         why=metric.why_unknown(row, view),
+        does_not_fit=does_not_fit(row, view) if is_about_weights(metric) else "",
     )
 
 

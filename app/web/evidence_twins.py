@@ -106,6 +106,7 @@ def _worked(served: Served, row: Row, query: OfferQuery) -> list[dict[str, Any]]
             "kind": each.nature,
             "assumes": each.assumes,
             "why_unknown": each.why or None,
+            "does_not_fit": each.does_not_fit or None,
         }
         for each in evidence_page(served, row, query=query).worked
     ]

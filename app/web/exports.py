@@ -13,6 +13,7 @@ import orjson
 
 from app.domain.accelerators import load_catalogue
 from app.domain.columns import COLUMNS, Fact, export_columns
+from app.domain.fit import flags_in
 from app.domain.listing import StoredOffer
 from app.domain.metrics import METRICS, Metric, View
 from app.domain.offers import usd_micros_per_gpu_hour
@@ -47,7 +48,7 @@ def plain_values(row: Row, view: View, *, columns: tuple[str, ...]) -> list[Valu
 
 
 def _plain(column: Fact | Metric, row: Row, view: View) -> Value:
-    value = column.value(row, view) if isinstance(column, Metric) else column.get(row)
+    value = column.value(row, view)
     if isinstance(value, Decimal):
         return float(value)
     return None if value == "" else value
@@ -63,7 +64,7 @@ def csv_text(rows: Iterable[Row], view: View, *, columns: tuple[str, ...]) -> st
 
 
 def _csv_cell(column: Fact | Metric, row: Row, view: View) -> str | int:
-    value = column.value(row, view) if isinstance(column, Metric) else column.get(row)
+    value = column.value(row, view)
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -115,13 +116,9 @@ def _described(columns: tuple[str, ...], precision: str, weights_gb: Decimal) ->
 
 
 def json_row(row: Row, view: View, *, columns: tuple[str, ...]) -> dict[str, Any]:
-    """Return one row as JSON: the columns by key, then what only programs need."""
+    """Return one row as JSON: the columns by key, then why a figure is unknown."""
     values: dict[str, Any] = dict(zip(columns, plain_values(row, view, columns=columns), strict=True))
-    values["flags"] = [flag.value for flag in row.flags]
-    values["offer_id"] = row.stored.offer_id
-    values["family"] = row.family
-    values["observed_at"] = words.utc(row.stored.observed_at)
-    values["last_seen_at"] = words.utc(row.stored.last_seen_at)
+    values["flags"] = [flag.value for flag in flags_in(row, view)]
     values["assumptions"] = list(row.offer.assumptions)
     shown = [METRICS[key] for key in columns if key in METRICS]
     values["unknown"] = {metric.key: why for metric in shown if (why := metric.why_unknown(row, view))}

@@ -12,9 +12,10 @@ from markupsafe import Markup, escape
 
 from app import __version__
 from app.domain.columns import COLUMNS, Fact
+from app.domain.fit import does_not_fit, gpus_for_weights, shown_flags
 from app.domain.metrics import METRICS, Metric, Nature
 from app.domain.query import DEFAULT_SORT, MAX_SORTS, OfferQuery
-from app.domain.rows import FLAG_MEANINGS
+from app.domain.rows import FLAG_MEANINGS, Flag
 from app.domain.shown import shown_column
 from app.paths import static_dir, templates_dir
 from app.web import words
@@ -100,8 +101,35 @@ def row_html(
     With `has_picks` the row can be picked to be compared.
     """
     cells = [cell(column, row, view=view) for column in columns]
-    html: str = _row_macro()(row, cells, evidence_query, title(row), has_picks)
+    flags = [
+        (flag, f"{words.FLAG[flag]}{counted_flag(row, view, flag=flag)}", _flag_title(flag, row, view))
+        for flag in shown_flags(row, view, columns=columns)
+    ]
+    html: str = _row_macro()(row, cells, evidence_query, title(row), has_picks, flags)
     return html
+
+
+def counted_flag(row: Row, view: View, *, flag: Flag) -> str:
+    """Return the number that a warning is said with, behind its words; empty for most."""
+    if flag is Flag.MIN_QUANTITY:
+        return f" {row.offer.min_gpus}"
+    return f": {gpus_for_weights(row, view):,} GPUs" if flag is Flag.OVER_MEMORY else ""
+
+
+def _flag_title(flag: Flag, row: Row, view: View) -> str:
+    """Return what a warning means for this row."""
+    if flag is Flag.OVER_MEMORY:
+        fit = does_not_fit(row, view)
+        return f"{words.exact(view.weights_gb)} GB {fit}; the ceiling is no speed that one GPU can have"
+    if flag is Flag.DEARER_PER_TBS and row.dearer_than:
+        return f"cheaper per hour than the {row.dearer_than.name} at this provider, but dearer per TB/s"
+    if flag is Flag.DISPUTED_ORDER and row.disputed_with:
+        other = row.disputed_with.name
+        rule = "at this provider if the other published bandwidth is right"
+        return f"changes places per TB/s with the {other} {rule}"
+    if flag is Flag.MIN_QUANTITY:
+        return f"rented {row.offer.min_gpus} GPUs or more at a time"
+    return FLAG_MEANINGS[flag]
 
 
 @cache
@@ -120,7 +148,7 @@ def cell(column: Fact | Metric, row: Row, *, view: View) -> Cell:
     if isinstance(column, Metric):
         return _metric_cell(column, row, view)
     said = _SAID.get(column.key)
-    return said(row) if said else _fact_cell(column, row)
+    return said(row) if said else _fact_cell(column, row, view)
 
 
 def _card_cell(row: Row) -> Cell:
@@ -142,8 +170,8 @@ AT_LEAST: Final = "\N{GREATER-THAN OR EQUAL TO} "
 """What stands before a price that is written as 'from'."""
 
 
-def _fact_cell(column: Fact, row: Row) -> Cell:
-    value = column.get(row)
+def _fact_cell(column: Fact, row: Row, view: View) -> Cell:
+    value = column.value(row, view)
     if value is None or value == "":
         return Cell("unknown" if column.numeric else "unstated", words.DASH, why="not stated on the page")
     if isinstance(value, bool):

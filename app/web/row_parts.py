@@ -92,6 +92,7 @@ _CELL: Final = (
     whole("min_gpus", "The smallest number that can be rented.", unit="GPUs"),
     whole("stands_for", "Offers that this one stands for.", unit="offers", is_known=True),
     _texts("flags", "The warnings that stand beside the price."),
+    whole("gpus_for_weights", "GPUs that hold the weights at the least, before any KV cache.", unit="GPUs"),
     text("why", "Why there is no figure."),
 )
 _DOUBT: Final = (

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from app.domain.columns import EXPORT_FACTS
+from app.domain.columns import EXPORT_ENDS, EXPORT_FACTS
 from app.domain.fields import Field, Kind, field_of, row_fields
 from app.domain.metrics import METRICS
 from app.web import llm_row_parts, row_parts
@@ -58,7 +58,7 @@ class RowSchema:
     has_more: bool = False
 
 
-_OFFERS: Final = row_fields(EXPORT_FACTS)
+_OFFERS: Final = row_fields((*EXPORT_FACTS, *EXPORT_ENDS))
 SCHEMAS: Final = {
     each.name: each
     for each in (
@@ -165,7 +165,7 @@ def _value(field: Field | Part) -> dict[str, Any]:
     else:
         about, made = field.meaning, _object(field.fields)
         made = {"type": "array", "items": made} if field.many else made
-    if not field.is_known:
+    if not field.is_known or (isinstance(field, Field) and field.unless_own):
         made["type"] = [made["type"], "null"]
     return {"description": about, **made}
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from app.domain.fit import flags_in
 from app.domain.query_error import QueryError
 from app.web import words
 from app.web.answers import Answer
@@ -95,7 +96,7 @@ def _described(table: ViewTable) -> dict[str, Any]:
 
 def _json_row(row: Row, table: ViewTable) -> dict[str, Any]:
     values: dict[str, Any] = dict(zip(table.names, map(plain, table.values(row)), strict=True))
-    values["flags"] = [flag.value for flag in row.flags]
+    values["flags"] = [flag.value for flag in flags_in(row, table.view)]
     values["unknown"] = {
         column.name: column.why_unknown(row, table.view)
         for column in table.typed
@@ -127,8 +128,8 @@ def _markdown_cell(column: ViewColumn, row: Row, table: ViewTable) -> str:
     shown = cell(column.shown, row, view=table.view)
     if shown.kind == "link":
         return f"[{shown.text}](<{quote(shown.href, safe=_IN_ADDRESS)}>)" if shown.href else ""
-    if shown.kind == "card" and row.flags:
-        return _escaped(f"{shown.text} ({', '.join(warnings(row))})")
+    if shown.kind == "card" and (said := warnings(row, table)):
+        return _escaped(f"{shown.text} ({', '.join(said)})")
     return _escaped(shown.text)
 
 

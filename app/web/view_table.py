@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
 from app.domain.columns import FACTS
+from app.domain.fit import shown_flags
 from app.domain.metrics import Metric
-from app.domain.rows import Flag
 from app.web import words
 from app.web.kept import base_of
-from app.web.render import cell, unit
+from app.web.render import cell, counted_flag, unit
 from app.web.state import query_string
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ _KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "term_days_max": "count",
         "list_price": "figure",
         "memory_gb_as_written": "figure",
+        "offer_id": "count",
+        "gpus_for_weights": "count",
         "form_factor_assumed": "truth",
         "is_floor": "truth",
         "valid_from": "day",
@@ -99,7 +101,7 @@ class ViewColumn:
             return self.shown.value(row, view)
         if self.kind == "text":
             return self._said(row, view)
-        value = self.shown.get(row)
+        value = self.shown.value(row, view)
         return date.fromisoformat(value) if self.kind == "day" and isinstance(value, str) else value
 
     def _said(self, row: Row, view: View) -> str | None:
@@ -202,7 +204,7 @@ def plain(value: Value) -> str | int | float | bool | date | None:
     return float(value) if isinstance(value, Decimal) else value
 
 
-def warnings(row: Row) -> list[str]:
+def warnings(row: Row, table: ViewTable) -> list[str]:
     """Return the warnings beside a row's accelerator in the words of the screen."""
-    least = {Flag.MIN_QUANTITY: f" {row.offer.min_gpus}"}
-    return [f"{words.FLAG[flag]}{least.get(flag, '')}" for flag in row.flags]
+    shown = shown_flags(row, table.view, columns=[column.shown for column in table.columns])
+    return [f"{words.FLAG[flag]}{counted_flag(row, table.view, flag=flag)}" for flag in shown]

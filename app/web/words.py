@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from app.domain.listing import utc as utc
 from app.domain.offers import PriceBasis, PricingModel, ServiceKind
 from app.domain.providers import name_of
 from app.domain.rows import Flag
@@ -40,6 +41,7 @@ BASIS: Final = {
 
 FLAG: Final = {
     Flag.OWN: "yours",
+    Flag.OVER_MEMORY: "does not fit",
     Flag.DEARER_PER_TBS: "dear per TB/s",
     Flag.DISPUTED_ORDER: "disputed",
     Flag.STALE: "stale",
@@ -109,11 +111,6 @@ def rate(value: Rate) -> str:
 def moment(value: datetime) -> str:
     """Return a UTC time to the minute."""
     return f"{value:%Y-%m-%d %H:%M} UTC"
-
-
-def utc(value: datetime) -> str:
-    """Return a UTC time to the second as RFC 3339 writes it (strftime's years lack their leading zeros)."""
-    return value.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def safe_url(url: str) -> str:

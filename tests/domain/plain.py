@@ -17,6 +17,8 @@ from app.domain.providers import load_providers
 from app.domain.query import OfferQuery
 
 Number = Fraction | None
+
+USUAL_WEIGHTS_GB = Fraction(70)
 PairOf = tuple[object, ...]
 
 HOURS = {
@@ -133,11 +135,26 @@ def figures(offer: Offer, query: OfferQuery, *, baselines: dict[PairOf, Fraction
     }
 
 
-def flags(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: datetime) -> list[str]:
+def gpus_for(offer: Offer, weights_gb: Fraction) -> int | None:
+    """How many cards hold the weights: a pile of them, one more until they fit."""
+    card, gpus = card_of(offer), 1
+    while card is not None and gpus * Fraction(card.memory_gb) < weights_gb:
+        gpus += 1
+    return None if card is None else gpus
+
+
+def flags(
+    stored: StoredOffer,
+    everything: Sequence[StoredOffer],
+    *,
+    instant: datetime,
+    weights_gb: Fraction = USUAL_WEIGHTS_GB,
+) -> list[str]:
     """The warnings of a row, the gravest first."""
     offer = stored.offer
     missed = (instant - stored.last_seen_at) / read_every(offer.provider)
     checks = {
+        "over_memory": (gpus_for(offer, weights_gb) or 1) > 1,
         "dearer_per_tbs": is_trap(offer, [each.offer for each in everything]),
         "disputed_order": is_disputed(offer, [each.offer for each in everything]),
         "stale": 2 < missed <= 7,
@@ -202,7 +219,13 @@ def is_trap(offer: Offer, everything: Iterable[Offer]) -> bool:
     return False
 
 
-def facts(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: datetime) -> dict[str, object]:
+def facts(
+    stored: StoredOffer,
+    everything: Sequence[StoredOffer],
+    *,
+    instant: datetime,
+    weights_gb: Fraction = USUAL_WEIGHTS_GB,
+) -> dict[str, object]:
     """Every column that is read rather than worked out, as it sorts: texts without case, unknown as None."""
     offer, card = stored.offer, card_of(stored.offer)
     texts = {
@@ -218,9 +241,13 @@ def facts(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: da
         "region": offer.region,
         "form_factor": card.form_factor if card else None,
         "valid_from": stored.price_valid_from.strftime("%Y-%m-%d"),
-        "flags": " ".join(flags(stored, everything, instant=instant)),
+        "flags": " ".join(flags(stored, everything, instant=instant, weights_gb=weights_gb)),
         "source_url": offer.source_url,
         "fragment": offer.fragment,
+        "family": family_of(offer),
+        "observed_at": stored.observed_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "last_seen_at": stored.last_seen_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "assumptions": "; ".join(offer.assumptions),
     }
     folded: dict[str, object] = {name: text.casefold() if text else None for name, text in texts.items()}
     return folded | {
@@ -232,6 +259,8 @@ def facts(stored: StoredOffer, everything: Sequence[StoredOffer], *, instant: da
         "form_factor_assumed": offer.variant_assumed,
         "is_floor": offer.is_floor,
         "memory_gb_as_written": offer.memory_gb_as_written,
+        "offer_id": stored.offer_id,
+        "gpus_for_weights": gpus_for(offer, weights_gb),
     }
 
 
@@ -384,7 +413,9 @@ def answer(everything: Sequence[StoredOffer], query: OfferQuery, *, instant: dat
         for each in matching:
             known = figures(each.offer, query, baselines=baselines)
             values[each.offer_id] = (
-                known[key] if key in known else facts(each, everything, instant=instant)[key]
+                known[key]
+                if key in known
+                else facts(each, everything, instant=instant, weights_gb=Fraction(query.weights_gb))[key]
             )
         matching = by_value(matching, values, descending=part.startswith("-"))
     return Answer(tuple(each.offer_id for each in matching), count_facets(everything, query))

@@ -119,6 +119,7 @@ WIDE = [
     made.store(make_offer(sku="h", accelerator="rtx-a2000", family="rtx-a2000"), 9),
     made.store(make_offer(sku="i", source_url="", fragment=""), 10),
     made.store(make_offer(sku="j", term_days_max=30, memory_gb_as_written=Decimal("79.6")), 11),
+    made.store(make_offer(sku="k", accelerator=None, family=None, accelerator_as_written="Voodoo 2"), 12),
 ]
 
 
@@ -133,7 +134,7 @@ def test_there_is_an_unknown_to_sort_last_wherever_a_column_can_be_unknown() -> 
     always_known = {
         *("provider", "sku", "accelerator_as_written", "gpu_count", "min_gpus", "list_price", "currency"),
         *("price_basis", "pricing_model", "service_kind", "form_factor_assumed", "valid_from"),
-        "is_floor",
+        *("is_floor", "offer_id", "observed_at", "last_seen_at"),
     }
     query = OfferQuery(baseline="h100-sxm")
     baselines = plain.baseline_prices([each.offer for each in WIDE], query.baseline)

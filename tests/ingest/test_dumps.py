@@ -91,7 +91,7 @@ def test_each_past_day_and_the_history_have_a_file_with_a_true_hash(
     assert is_true(folder)
     for each in manifest["files"]:
         assert each["rows"] == parquet.read_metadata(folder / each["name"]).num_rows
-        assert (each["schema_version"], each["methodology_version"]) == ("2", "1")
+        assert (each["schema_version"], each["methodology_version"]) == ("3", "1")
         assert each["data_version"] == len(market.runs())
     assert [each["day"] for each in manifest["files"]] == [None, *map(str, DAYS)]
 

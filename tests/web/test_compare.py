@@ -176,7 +176,7 @@ def test_old_prices_are_said_in_one_sentence(table: TestClient) -> None:
     assert sentences(page, ".fragile li")[1:] == [
         "A good run last saw all of these prices on 2026-10-30; they may have moved since."
     ]
-    assert len(LexborHTMLParser(page).css("tbody .flag.stale")) == 21
+    assert len(LexborHTMLParser(page).css("tbody .flag.very_stale")) == 21
     assert sentences(page, "tbody td:last-child small") == ["in doubt"]
 
 

@@ -49,7 +49,7 @@ def test_pandas_reads_every_figure_as_a_number(base: str) -> None:
     table = pd.read_csv(f"{base}/offers.csv?columns={ALL}&baseline=h100-sxm")
     numbers = [key for key in table.columns if key in METRICS or (key in FACTS and FACTS[key].numeric)]
     assert set(METRICS) <= set(numbers)
-    assert len(numbers) == len(METRICS) + 6
+    assert len(numbers) == len(METRICS) + 8
     kinds = {key: str(table[key].dtype) for key in numbers}
     assert {key: kind for key, kind in kinds.items() if not kind.startswith(("int", "float"))} == {}
     assert str(table["form_factor_assumed"].dtype) == "bool"

@@ -106,7 +106,8 @@ def test_the_figures_are_the_right_ones_wherever_they_stand(served: Market, quer
             value = figures[key]
             assert (row[key] is None) == (value is None) == (key in row["unknown"]), key
             assert value is None or row[key] == pytest.approx(float(value), rel=1e-14)
-        assert row["flags"] == plain.flags(each, everything, instant=instant)
+        weights_gb = Fraction(query.weights_gb)
+        assert row["flags"] == plain.flags(each, everything, instant=instant, weights_gb=weights_gb)
         for key, cell in zip(query.columns, cells, strict=True):
             if key in METRICS:
                 shown = plain.in_units(figures, key, query)
@@ -151,9 +152,10 @@ def test_every_column_sorts_every_answer(served: Market, sort: str) -> None:
     assert tuple(served.ids[offer_of(line)] for line in lines) == expected
 
 
-def test_an_export_begins_with_the_facts_and_ends_with_the_chosen_figures(served: Market) -> None:
+def test_an_export_has_the_facts_then_the_chosen_figures_then_what_it_is_found_by(served: Market) -> None:
     lines = read_csv(get(served.client, "/offers.csv?columns=tdp_w,provider,usd_per_tbs_hour"))
-    assert tuple(lines[0]) == (*EXPORT_FACTS, "tdp_w", "usd_per_tbs_hour")
+    ends = ("offer_id", "family", "observed_at", "last_seen_at", "assumptions", "gpus_for_weights")
+    assert tuple(lines[0]) == (*EXPORT_FACTS, "tdp_w", "usd_per_tbs_hour", *ends)
     document = json.loads(get(served.client, "/offers.json?columns=tdp_w,provider,usd_per_tbs_hour"))
     assert [column["key"] for column in document["columns"]] == list(lines[0])
     assert all(column["unit"] for column in document["columns"] if column["key"] in METRICS)
@@ -187,6 +189,10 @@ def test_an_export_says_what_the_page_says(served: Market) -> None:
         "valid_from": "2026-11-02",
         "flags": "disputed_order",  # the H200 at 4.29 / 4.8 is dearer per TB/s, at 4.29 / 4.89 cheaper
         "source_url": "https://acme.example/pricing",
+        "family": "h100",
+        "observed_at": "2026-11-02T06:00:00Z",
+        "last_seen_at": "2026-11-20T06:00:00Z",
+        "assumptions": "",
     }
     assert {key: line[key] for key in usual} == usual
     assert lines["odd", "minimum"]["flags"] == "min_quantity"
@@ -194,13 +200,18 @@ def test_an_export_says_what_the_page_says(served: Market) -> None:
     assert lines["oldhost", "H100"]["flags"] == "stale"
     assert lines["nebius", "gpu-h100-sxm"]["flags"] == "announced"
     assert lines["nebius", "gpu-h100-sxm"]["list_price"] == "3.5"
+    assert lines["odd", "assumed"]["assumptions"] == "Sold as 80 GB only: SXM is assumed."
+    assert line["offer_id"] == str(served.ids["acme", each.sku])
+    # Nobody has read it since the fifteenth: what a program that comes each morning has to know.
+    assert lines["oldhost", "H100"]["last_seen_at"] == "2026-11-15T06:00:00Z"
 
 
 def test_the_market_shows_every_warning(served: Market) -> None:
     stored = market.shown_at(market.NOW, served.ids)
     shown = {flag for each in stored for flag in plain.flags(each, stored, instant=market.NOW)}
-    # Rates and aggregators have tests of their own in test_rates_shown.py, the reader's own in test_own.py.
-    assert shown == set(FLAG_MEANINGS) - {"converted", "aggregator", "own"}
+    # Rates and aggregators have tests of their own in test_rates_shown.py, the reader's own in test_own.py,
+    # weights that are too large in test_weights.py.
+    assert shown == set(FLAG_MEANINGS) - {"converted", "aggregator", "own", "over_memory"}
     lines = read_csv(get(served.client, "/offers.csv?gpu=rubin"))
     lines += read_csv(get(served.client, "/offers.csv"))
     assert {flag for line in lines for flag in line["flags"].split()} == shown
