@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.domain.serving.figures import counted_as
 from app.web.charts import DASHES, FEW_MARKS, INK, OWN_SYMBOL, layout, styles
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def _cache_line(group: GroupCurve, name: str, *, style: Styled, last: int) -> Fi
         "x": [point.budget_mib for point in points],
         "y": [float(point.slots_percent) for point in points],
         "text": [
-            f"{point.slots_told} % held<br>{point.slots:,} slots, "
-            f"steps of up to {point.largest_batch_tokens} tokens"
+            f"{point.slots_told} % held<br>{counted_as(point.slots, 'slot')}, "
+            f"steps of up to {counted_as(point.largest_batch_tokens, 'token')}"
             for point in points
         ],
         "line": {"color": colour, "dash": dash, "width": 2},

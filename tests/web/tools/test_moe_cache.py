@@ -316,7 +316,7 @@ def test_the_figure_has_a_stepped_line_a_group_and_the_marks(tools: TestClient) 
         assert (at[49], at[50], at[16_746]) == (0, pytest.approx(100 * 8 / 3_072), 100)
         assert at[1_051] < at[1_052] == pytest.approx(100 * 192 / 3_072)
         texts = dict(zip(line["x"], line["text"], strict=True))
-        assert texts[50] == "0.3 % held<br>8 slots, steps of up to 1 tokens"
+        assert texts[50] == "0.3 % held<br>8 slots, steps of up to 1 token"
         # One expert less than all of 3,072 is no 100.0 %.
         assert texts[16_745].startswith("99.9 % held<br>3,071 slots")
         assert texts[16_746].startswith("100.0 % held<br>3,072 slots")
