@@ -331,9 +331,11 @@ def _level(row: Row, starts: datetime, *, ends: datetime) -> Line:
 
 
 def _shown_time(query: HistoryQuery, read: _Lines) -> tuple[datetime, datetime]:
-    """Return from when to when something is drawn; where nothing is, the time that was asked for."""
+    """Return from when something is drawn until the end of what was asked for, which is today at the latest.
+
+    What a reader has typed in does not end where a provider was last read.
+    """
     stretches = [each for line in read.lines for each in line.stretches]
-    if stretches:
-        return min(each.starts for each in stretches), max(each.ends for each in stretches)
     asked_to = read.now if query.end is None else midnight(query.end) + DAILY
-    return midnight(read.first), min(read.now, asked_to)
+    starts = min((each.starts for each in stretches), default=midnight(read.first))
+    return starts, max([min(read.now, asked_to), *(each.ends for each in stretches)])

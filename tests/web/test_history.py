@@ -251,6 +251,13 @@ def test_a_quote_reaches_as_far_ahead_as_what_is_announced(client: TestClient) -
     assert lines(client, f"{query}&to=2026-11-19")["own:Hale", "price"][0][1] == "2026-11-20"
 
 
+def test_a_quote_does_not_end_where_a_provider_was_last_read(client: TestClient) -> None:
+    """Nobody has read `ancient` since the second of the month; it is the twentieth."""
+    found = lines(client, f"gpu=h100-sxm&provider=ancient&{QUOTE}")
+    assert found["ancient", "price"][0][1] < "2026-11-20"
+    assert found["own:Hale", "price"][0][1] == "2026-11-20"
+
+
 def test_a_quote_has_its_figure_by_every_metric(client: TestClient) -> None:
     """2.10 dollars over the 3.35 TB/s of NVIDIA's data sheet of the H100 SXM."""
     found = lines(client, f"gpu=h100-sxm&metric=usd_per_tbs_hour&{QUOTE}")
