@@ -175,9 +175,13 @@ def offer_ids(engine: Engine) -> Mapping[tuple[str, str], int]:
 
 @dataclass(slots=True)
 class Step:
-    """One price of an offer from a time on; `seen` once a run has listed it as the current one."""
+    """One price of an offer from a time on; `seen` once a run has listed it as the current one.
+
+    `read_at` is when a page first said so.
+    """
 
     begins: datetime
+    read_at: datetime
     offer: Offer
     announced: bool
     seen: bool
@@ -211,10 +215,18 @@ def _next_steps(before: list[Step], asked: list[Offer], *, read_at: datetime) ->
     coming = [each for each in asked if each not in begun]
     held = [step for step in before if step.begins <= read_at]
     same = bool(held) and held[-1].offer.list_price == begun[-1].list_price
-    now = Step(
-        held[-1].begins if same else read_at, begun[-1], announced=same and held[-1].announced, seen=True
-    )
-    return [now, *(Step(_midnight(each.valid_from), each, announced=True, seen=False) for each in coming)]
+    begins, first = (held[-1].begins, held[-1].read_at) if same else (read_at, read_at)
+    now = Step(begins, first, begun[-1], announced=same and held[-1].announced, seen=True)
+    said = {(step.begins, step.offer.list_price): step.read_at for step in before}
+    return [now, *(_announced(each, said, read_at=read_at) for each in coming)]
+
+
+def _announced(
+    offer_: Offer, said: Mapping[tuple[datetime, Decimal], datetime], *, read_at: datetime
+) -> Step:
+    begins = _midnight(offer_.valid_from)
+    first = said.get((begins, offer_.list_price), read_at)
+    return Step(begins, first, offer_, announced=True, seen=False)
 
 
 def _midnight(day: date | None) -> datetime:
@@ -243,7 +255,7 @@ def _stored(
         announced_since_page=held.announced and not held.seen,
         first_seen_at=first,
         last_seen_at=last,
-        observed_at=last,
+        observed_at=held.read_at,
         capture_sha256="0" * 64,
         next_price=_coming(later[0]) if later else None,
     )
