@@ -10,6 +10,7 @@ from app.domain.llms.curves import curves
 from app.domain.llms.duels import duels
 from app.domain.llms.unknown import Unknown
 from app.web import llm_words, words
+from app.web.llm_cache import cache_of_token
 from app.web.llm_drafts import plain_drafts
 from app.web.llm_duels import plain_duel
 
@@ -99,6 +100,8 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 def plain_llm(llm_id: str, name: str, *, profile: LlmProfile) -> dict[str, Any]:
     """Return what a model is, for programs."""
+    cache = cache_of_token(profile)
+    adds = float(cache.bytes_per_token)
     return {
         "id": llm_id or None,
         "name": name,
@@ -111,6 +114,9 @@ def plain_llm(llm_id: str, name: str, *, profile: LlmProfile) -> dict[str, Any]:
         "max_context": profile.max_context,
         "native_dtype": profile.native_dtype or None,
         "quant_method": profile.quant_method or None,
+        "kv_bytes_per_token_16bit": adds if cache.is_16bit else None,
+        "kv_bytes_per_token": adds,
+        "kv_basis": cache.basis,
     }
 
 

@@ -43,11 +43,22 @@ LLMS: Final = (
     text("quant_method", "How they are quantised as published."),
     whole("params_in_files", "Elements of its files, as somebody counted them.", unit="elements"),
     _number("weights_gb_fp8", "Its weights at a byte each, an estimate.", unit="GB", is_known=True),
-    _number("kv_bytes_per_token_16bit", "What a token adds to the cache.", unit="bytes", is_known=True),
+    _number(
+        "kv_bytes_per_token_16bit",
+        "What a token adds to the cache at 16 bits a value; missing where a model keeps a layout of its own.",
+        unit="bytes",
+    ),
     whole("state_bytes", "The state of a request, whatever its length.", unit="bytes", is_known=True),
     text("licence", "Its licence as the source writes it."),
     text("config_source", "Where its config was read.", is_known=True),
     Field(key="as_of", kind="day", meaning="The day it was read.", is_known=True),
+    _number(
+        "kv_bytes_per_token",
+        "What a token adds to the cache for good, at 16 bits or as `kv_basis` says.",
+        unit="bytes",
+        is_known=True,
+    ),
+    text("kv_basis", "How those bytes are kept, what is among them, and what is not checked.", is_known=True),
 )
 
 _BATCH: Final = (

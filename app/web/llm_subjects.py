@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from app.domain.llms.kv import KV_FORMATS, kv_cache
 from app.web import words
+from app.web.llm_cache import cache_of_token
 from app.web.llm_view import Fact, Subject
 
 if TYPE_CHECKING:
@@ -82,8 +82,10 @@ def facts_of(profile: LlmProfile) -> Iterator[Fact]:
         yield Fact(
             label="State of a request", value=f"{state:,} B", beside="of one size whatever the context"
         )
-    growing = kv_cache(profile, KV_FORMATS["bf16"]).growing_bytes_per_token
-    yield Fact(label="Cache of a token", value=f"{words.exact(growing)} B", beside="at 16 bits a value")
+    cache = cache_of_token(profile)
+    yield Fact(
+        label="Cache of a token", value=f"{cache.bytes_per_token.normalize():,f} B", beside=cache.basis
+    )
     longest = "not stated" if profile.max_context is None else f"{profile.max_context:,} tokens"
     yield Fact(label="Longest context", value=longest, beside="as the config states it")
     stored = profile.native_dtype or "not stated"

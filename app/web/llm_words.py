@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.domain.llms.kv import KV_FORMATS
 from app.domain.llms.unknown import Unknown
 from app.web import words
+from app.web.llm_cache import OWN_LAYOUT, has_own_layout
 
 if TYPE_CHECKING:
     from app.domain.llms.cost_query import CostQuery
@@ -73,7 +74,7 @@ def stated(serving: Serving, query: CostQuery) -> tuple[tuple[str, str], ...]:
         ("Requests at once", f"{batches}, each with {query.context:,} tokens of context"),
         ("Weights", f"{setup.fmt.label}, {gb(weights.total_bytes)} GB; {weights.basis}"),
         ("Read for a token", _read_for_one(serving)),
-        ("Cache", f"{KV_FORMATS[query.kv].label}, {gb_of_request(serving)} a request of this context"),
+        ("Cache", f"{_layout(serving, query)}, {gb_of_request(serving)} a request of this context"),
         ("Memory", memory(engine)),
         ("GPUs", f"{fewest(serving.gpu_counts)}, {sharing(setup.attention)}"),
         (
@@ -84,6 +85,14 @@ def stated(serving: Serving, query: CostQuery) -> tuple[tuple[str, str], ...]:
         *host,
         ("What they are", "ceilings from peak figures, never a speed or a forecast; real serving is slower"),
     )
+
+
+def _layout(serving: Serving, query: CostQuery) -> str:
+    """Return how the cache is kept: in the format that was asked for, unless the model has its own."""
+    asked = KV_FORMATS[query.kv].label
+    if not has_own_layout(serving.setup.profile):
+        return asked
+    return f"{OWN_LAYOUT}, and {asked} changes nothing of it"
 
 
 def _read_for_one(serving: Serving) -> str:

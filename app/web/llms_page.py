@@ -15,6 +15,7 @@ from app.domain.llms.kv import KV_FORMATS, kv_cache
 from app.domain.llms.weights import estimated_weights
 from app.web import llm_exports, words
 from app.web.kept import answer_kept, base_of, csv_of_objects, json_of, page_of, read_some
+from app.web.llm_cache import cache_of_token
 from app.web.llm_view import cost_link
 from app.web.state import link, query_text, read_pairs
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from app.domain.query import OfferQuery
     from app.web.answers import Answer
     from app.web.boards import Served
+    from app.web.llm_cache import CacheOfToken
     from app.web.shared import Shared
 
 NAMES: Final = ("q",)
@@ -38,11 +40,11 @@ _GB: Final = 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmLine:
-    """One model of the list. Weights are an estimate at fp8, the cache is at 16 bits."""
+    """One model of the list. Weights are an estimate at fp8; `cache` says how it is kept."""
 
     llm: Llm
     weights_gb: Decimal
-    kv_bytes_per_token: Decimal
+    cache: CacheOfToken
     state_bytes: int
     presets: tuple[tuple[str, str], ...]
 
@@ -108,6 +110,7 @@ COLUMNS: Final = (
     *("id", "name", "family", "params_text", "params_active", "experts", "experts_per_token", "layers"),
     *("max_context", "native_dtype", "quant_method", "params_in_files", "weights_gb_fp8"),
     *("kv_bytes_per_token_16bit", "state_bytes", "licence", "config_source", "as_of"),
+    *("kv_bytes_per_token", "kv_basis"),
 )
 
 
@@ -121,7 +124,6 @@ def _plain_line(line: LlmLine) -> dict[str, Any]:
         **llm_exports.plain_llm(llm.id, llm.name, profile=llm.profile),
         "params_in_files": llm.params_in_files,
         "weights_gb_fp8": float(line.weights_gb),
-        "kv_bytes_per_token_16bit": float(line.kv_bytes_per_token),
         "state_bytes": line.state_bytes,
         "licence": llm.licence or None,
         "config_source": llm.config_source,
@@ -165,13 +167,12 @@ def _near(q: str, known: Mapping[str, Llm]) -> tuple[str, ...]:
 
 def line_of(llm: Llm) -> LlmLine:
     """Return what the list shows of a model."""
-    cache = kv_cache(llm.profile, KV_FORMATS["bf16"])
     weights = estimated_weights(llm.profile, FORMATS["fp8"])
     return LlmLine(
         llm=llm,
         weights_gb=Decimal(weights.total_bytes) / _GB,
-        kv_bytes_per_token=cache.growing_bytes_per_token + cache.index_bytes_per_token,
-        state_bytes=cache.fixed_bytes,
+        cache=cache_of_token(llm.profile),
+        state_bytes=kv_cache(llm.profile, KV_FORMATS["bf16"]).fixed_bytes,
         presets=tuple(
             (
                 each.name,
