@@ -16,10 +16,10 @@ from app.domain.serving.bench_run import (
     at_most,
     count_of,
     mapping_of,
+    name_of,
     optional,
     settings_of,
-    text_of,
-    told_names,
+    told,
 )
 from app.domain.serving.reading import InputError, figure, shown
 
@@ -50,9 +50,9 @@ def read_guidellm(document: Mapping[str, Any], place: str) -> Iterator[Run]:
     benchmarks = document["benchmarks"]
     if not isinstance(benchmarks, list) or not 0 < len(benchmarks) <= MOST_SAMPLES:
         raise InputError(f"{place}: benchmarks", shown(benchmarks), "give a list of at least one")
-    told = guidellm_told(document)
+    of_all = guidellm_told(document)
     for number, one in enumerate(benchmarks, start=1):
-        yield _guidellm_run(one, f"{place}: benchmark {number}", told=told)
+        yield _guidellm_run(one, f"{place}: benchmark {number}", of_all=of_all)
 
 
 def guidellm_told(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def guidellm_told(document: Mapping[str, Any]) -> dict[str, Any]:
     arguments = mapping_of(document.get("args")) or mapping_of(document.get("config"))
     spec = mapping_of(arguments.get("spec")) or arguments
     return {
-        "model": text_of(arguments.get("model")) or text_of(mapping_of(spec.get("backend")).get("model")),
+        "model": name_of(arguments.get("model")) or name_of(mapping_of(spec.get("backend")).get("model")),
         "data": _data_told(spec.get("data")),
         "labels": mapping_of(mapping_of(arguments.get("metadata")).get("labels")),
     }
@@ -122,18 +122,18 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def _guidellm_run(benchmark: Any, place: str, *, told: Mapping[str, Any]) -> Run:
+def _guidellm_run(benchmark: Any, place: str, *, of_all: Mapping[str, Any]) -> Run:
     metrics = _inner(benchmark, "metrics", place=place)
     totals = _inner(metrics, "request_totals", place=place)
     rate = _successful(metrics, "output_tokens_per_second", place=place)
     strategy = guidellm_strategy(benchmark)
-    parts = (strategy, told["data"], told["labels"])
+    parts = (strategy, of_all["data"], of_all["labels"])
     return Run(
         place=place,
         tool=GUIDELLM,
-        model=told["model"],
+        model=of_all["model"],
         phase="decode",
-        settings=tuple(pair for part in parts for pair in settings_of(part, tuple(told_names(part)))),
+        settings=tuple(pair for part in parts for pair in settings_of(told(part))),
         tokens_per_s=(figure(rate, "mean", place=place, least=LEAST_RATE),),
         sent=at_most(_streams(strategy), count_of(totals.get("total"), f"{place}: total")),
         completed=count_of(totals.get("successful"), f"{place}: successful"),

@@ -10,19 +10,19 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.serving.bench_guidellm import GUIDELLM_METRICS, guidellm_strategy, guidellm_told
-from app.domain.serving.bench_llama import llama_settings
-from app.domain.serving.bench_run import GUIDELLM, LLAMA_BENCH, SGLANG, VLLM, told_names
+from app.domain.serving.bench_llama import llama_told
+from app.domain.serving.bench_run import GUIDELLM, LLAMA_BENCH, SGLANG, VLLM, name_of, told, whole
 from app.domain.serving.bench_serving import (
     DRAFTED,
     SGLANG_SERVER,
     SGLANG_SETTINGS,
     is_split,
     sglang_servers,
-    vllm_settings,
+    vllm_told,
 )
 from app.domain.serving.benches import reader_of
 from app.domain.serving.layout import LONGEST_CARDS, SGLANG_SIZES
-from app.domain.serving.reading import read_values, shown
+from app.domain.serving.reading import read_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -81,20 +81,22 @@ def _kept(document: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _vllm(document: Mapping[str, Any]) -> dict[str, Any]:
-    return _only(document, (*vllm_settings(document), *_SERVING, *DRAFTED))
+    settings = {name: _plain(value) for name, value in vllm_told(document).items()}
+    return {**settings, **_only(document, (*_SERVING, *DRAFTED)), **_model(document, "model_id")}
 
 
 def _sglang(document: Mapping[str, Any]) -> dict[str, Any]:
     kept = _only(document, (*SGLANG_SETTINGS, *_SERVING, *DRAFTED))
     first, *others = sglang_servers(document)
-    server = _only(first, ("model_path", *SGLANG_SERVER))
+    server = {**_only(first, SGLANG_SERVER), **_model(first, "model_path")}
     if is_split(document):
         return kept | {"server_info": {"decode": [server, *(_only(one, SGLANG_SIZES) for one in others)]}}
     return kept | {"server_info": server} if server else kept
 
 
 def _llama(document: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {**_only(document, llama_settings(document)), "samples_ts": document["samples_ts"]}
+    settings = {name: _plain(value) for name, value in llama_told(document).items()}
+    kept = {**settings, **_model(document, "model_type"), "samples_ts": document["samples_ts"]}
     cards = {name: document[name] for name in _CARDS if _is_list_of_cards(document.get(name))}
     return kept | cards
 
@@ -105,11 +107,11 @@ def _is_list_of_cards(value: Any) -> bool:
 
 
 def _guidellm(document: Mapping[str, Any]) -> dict[str, Any]:
-    told = guidellm_told(document)
+    of_all = guidellm_told(document)
     arguments = {
-        "model": told["model"],
-        "data": [_told(told["data"])],
-        "metadata": {"labels": _told(told["labels"])},
+        "model": of_all["model"],
+        "data": [_told(of_all["data"])],
+        "metadata": {"labels": _told(of_all["labels"])},
     }
     return {"args": arguments, "benchmarks": [_benchmark(one) for one in document["benchmarks"]]}
 
@@ -130,7 +132,12 @@ def _read(metrics: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _told(part: Mapping[str, Any]) -> dict[str, Any]:
-    return _only(part, told_names(part))
+    return {name: _plain(value) for name, value in told(part).items()}
+
+
+def _model(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the name of the model as its reader has it, where there is such a field."""
+    return {name: name_of(document[name])} if name in document else {}
 
 
 def _only(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -138,8 +145,8 @@ def _only(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return numbers as they are, anything else as it is shown."""
-    return value if value is None or isinstance(value, bool | int | float | Decimal) else shown(value)
+    """Return numbers as they are, anything else as a text that no other value has."""
+    return value if value is None or isinstance(value, bool | int | float | Decimal) else whole(value)
 
 
 _KEEPS: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {

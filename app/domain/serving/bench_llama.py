@@ -12,9 +12,10 @@ from app.domain.serving.bench_run import (
     TOLERANCE,
     Run,
     count_of,
+    name_of,
+    picked,
     settings_of,
-    text_of,
-    told_names,
+    told,
 )
 from app.domain.serving.layout import llama_layout
 from app.domain.serving.reading import MOST_FIGURE, InputError, as_figure, figure, shown
@@ -58,9 +59,9 @@ def read_llama(document: Mapping[str, Any], place: str) -> Iterator[Run]:
     yield Run(
         place=place,
         tool=LLAMA_BENCH,
-        model=text_of(document.get("model_type")),
+        model=name_of(document.get("model_type")),
         phase="prefill and decode" if prompt and generated else "prefill" if prompt else "decode",
-        settings=settings_of(document, llama_settings(document)),
+        settings=settings_of(llama_told(document)),
         tokens_per_s=rates,
         sent=1,
         context=count_of(document.get("n_depth"), f"{place}: n_depth"),
@@ -86,8 +87,9 @@ def _size(document: Mapping[str, Any], name: str) -> int | None:
     return value if 0 < value <= MOST_FIGURE else None
 
 
-def llama_settings(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of what tells one condition from another: all that is no result."""
-    plain = (name for name in told_names(document) if not isinstance(document[name], list | dict))
-    others = [name for name in plain if name not in _LLAMA_RESULTS]
-    return tuple(dict.fromkeys((*_LLAMA_SETTINGS, *others)))
+def llama_told(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what tells one condition from another: all that is no result."""
+    known = picked(document, _LLAMA_SETTINGS)
+    plain = {name: value for name, value in document.items() if not isinstance(value, list | dict)}
+    others = {name: value for name, value in told(plain).items() if name not in _LLAMA_RESULTS}
+    return {**known, **{name: value for name, value in others.items() if name not in known}}

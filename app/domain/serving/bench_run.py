@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from app.domain.serving.reading import InputError, as_figure, figure, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from app.domain.serving.layout import Layout
 
@@ -27,6 +29,12 @@ LEAST_RATE: Final = Decimal("1e-9")
 MOST_IN_FLIGHT: Final = 1_000_000
 _MOST_SETTINGS: Final = 100
 _LONGEST_SETTING: Final = 63
+_SHOWN: Final = 60
+_LONGEST_NAME: Final = 200
+_DIGITS: Final = 12
+_CUT: Final = re.compile(rf" sha256 [0-9a-f]{{{_DIGITS}}}")
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
+_COUNTED: Final = frozenset(("tokens", "prompts"))
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _UNTOLD: Final = frozenset(
     (
@@ -98,19 +106,52 @@ class Reader:
     read: Callable[[Mapping[str, Any], str], Iterator[Run]]
 
 
-def told_names(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of fields that may be shown: no long text, and none that somebody wrote or hides."""
-    shown_count = 0
+def told(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that may be shown: none that somebody wrote or hides, and of a long text its digest.
+
+    Under a name that ends in tokens or prompts a text of digits is a count, and no text that somebody wrote.
+    """
+    found: dict[str, Any] = {}
     for name, value in document.items():
-        is_short = name.isprintable() and len(name) <= _LONGEST_SETTING
-        if not is_short or shown_count == _MOST_SETTINGS:
+        if not name.isprintable() or len(name) > _LONGEST_SETTING or len(found) == _MOST_SETTINGS:
             continue
-        is_text = isinstance(value, str | list | dict)
-        if is_text and _UNTOLD.intersection(_WORD.findall(name.casefold())):
+        if isinstance(value, str | list | dict) and _is_untold(name, value):
             continue
-        if not isinstance(value, str) or len(value) <= _LONGEST_SETTING:
-            shown_count += 1
-            yield name
+        is_long = isinstance(value, str) and len(value) > _LONGEST_SETTING
+        found[name] = f"sha256 {digest(value)}" if is_long else value
+    return found
+
+
+def _is_untold(name: str, value: Any) -> bool:
+    words = _UNTOLD.intersection(_WORD.findall(name.casefold()))
+    is_count = isinstance(value, str) and _COUNT.fullmatch(value) is not None
+    return bool(words - _COUNTED if is_count else words)
+
+
+def digest(value: Any) -> str:
+    """Return a digest of all of a value, by which two of which only a part is shown are told apart."""
+    if isinstance(value, str):
+        data = value.encode("utf-8", "surrogatepass")
+    else:
+        data = json.dumps(value, sort_keys=True, default=str).encode()
+    return sha256(data).hexdigest()[:_DIGITS]
+
+
+def whole(value: Any, *, most: int = _SHOWN) -> str:
+    """Return any value as a text that no other value has: as it is shown, else its start and a digest.
+
+    Of what is returned it returns the same again.
+    """
+    text = shown(value, most=most)
+    if text == value if isinstance(value, str) else "..." not in text:
+        return text
+    mark = f" sha256 {digest(value)}"
+    return f"{shown(text, most=most - len(mark) - len('...'))}{mark}"
+
+
+def is_cut(text: str) -> bool:
+    """Tell whether a text is the start of one that was longer; see `whole`."""
+    return text.endswith("...") or _CUT.search(text, len(text) - _DIGITS - len(" sha256 ")) is not None
 
 
 def mean_of(total: Decimal | None, count: int | None) -> Decimal | None:
@@ -128,18 +169,23 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def settings_of(document: Mapping[str, Any], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Return the fields of these names that are there, each as it is shown."""
-    return tuple((name, _setting(document[name])) for name in names if name in document)
+def settings_of(document: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return each field with its value as a text that no other value has."""
+    return tuple((name, _setting(value)) for name, value in document.items())
+
+
+def picked(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of these names that are there, in this order."""
+    return {name: document[name] for name in names if name in document}
 
 
 def _setting(value: Any) -> str:
-    return "none" if value is None else shown(value)
+    return "none" if value is None else whole(value)
 
 
-def text_of(value: Any) -> str | None:
-    """Return a text as it is shown, None for none."""
-    return shown(value) if isinstance(value, str) and value.strip() else None
+def name_of(value: Any) -> str | None:
+    """Return the name of a model, with a digest where a part of it is left out, None for none."""
+    return whole(value, most=_LONGEST_NAME) if isinstance(value, str) and value.strip() else None
 
 
 def count_of(value: Any, field: str, *, most: int | None = None) -> int | None:

@@ -15,10 +15,11 @@ from app.domain.serving.bench_run import (
     at_most,
     count_of,
     mean_of,
+    name_of,
     optional,
+    picked,
     settings_of,
-    text_of,
-    told_names,
+    told,
 )
 from app.domain.serving.layout import SGLANG_SIZES, VLLM_SIZES, sglang_layout, vllm_layout
 from app.domain.serving.reading import figure
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 
-def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: tuple[str, ...]) -> Run:
+def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: Mapping[str, Any]) -> Run:
     """Return what vLLM's and SGLang's results share; SGLang's is a descendant of vLLM's."""
     rate = figure(document, "output_throughput", place=place, least=LEAST_RATE)
     duration_s = figure(document, "duration", place=place, least=LEAST_RATE)
@@ -48,9 +49,9 @@ def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: tu
     return Run(
         place=place,
         tool=tool,
-        model=text_of(document.get("model_id")),
+        model=name_of(document.get("model_id")),
         phase="decode",
-        settings=settings_of(document, settings),
+        settings=settings_of(settings),
         tokens_per_s=(rate,),
         sent=_in_flight(document, place),
         completed=completed,
@@ -96,6 +97,7 @@ _VLLM_SETTINGS: Final = (
     *("label", "backend", "endpoint_type", "tokenizer_id", "num_prompts", "request_rate", "burstiness"),
     *("max_concurrency", *VLLM_SIZES),
 )
+_VLLM_NO_SETTINGS: Final = frozenset(("date", "model_id"))
 SGLANG_SETTINGS: Final = (
     *("backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len"),
     *("random_input_len", "random_output_len", "random_range_ratio", "tag"),
@@ -109,17 +111,19 @@ SGLANG_SERVER: Final = (
 
 def read_vllm(document: Mapping[str, Any], place: str) -> Iterator[Run]:
     """Yield the run of one result; see `read_runs` for the errors."""
-    run = _serving(document, place, tool=VLLM, settings=vllm_settings(document))
+    run = _serving(document, place, tool=VLLM, settings=vllm_told(document))
     yield replace(run, layout=vllm_layout(document))
 
 
-def vllm_settings(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of what tells one condition from another.
+def vllm_told(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what tells one condition from another.
 
     What `--metadata KEY=VALUE` adds stands among the rest as a text, and often does just that.
     """
-    told = [name for name in told_names(document) if isinstance(document[name], str) and name != "date"]
-    return tuple(dict.fromkeys((*_VLLM_SETTINGS, *sorted(told))))
+    known = picked(document, _VLLM_SETTINGS)
+    texts = {name: value for name, value in document.items() if isinstance(value, str)}
+    others = {name: value for name, value in sorted(told(texts).items()) if name not in _VLLM_NO_SETTINGS}
+    return {**known, **{name: value for name, value in others.items() if name not in known}}
 
 
 _KV: Final = {
@@ -134,14 +138,14 @@ def read_sglang(document: Mapping[str, Any], place: str) -> Iterator[Run]:
 
     Where other servers read the prompts, their time is on none of the GPUs that are told: no first token.
     """
-    run = _serving(document, place, tool=SGLANG, settings=SGLANG_SETTINGS)
+    run = _serving(document, place, tool=SGLANG, settings=picked(document, SGLANG_SETTINGS))
     servers = sglang_servers(document)
     server = servers[0] if servers else {}
     kv = server.get("kv_cache_dtype")
     yield replace(
         run,
-        model=text_of(server.get("model_path")),
-        settings=(*run.settings, *settings_of(server, SGLANG_SERVER)),
+        model=name_of(server.get("model_path")),
+        settings=(*run.settings, *settings_of(picked(server, SGLANG_SERVER))),
         mean_ttft_ms=None if is_split(document) else run.mean_ttft_ms,
         layout=sglang_layout(servers),
         kv=_KV.get(kv, "") if isinstance(kv, str) else "",

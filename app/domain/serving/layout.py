@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.llms.parallel import Spread
+from app.domain.serving.bench_run import is_cut
 from app.domain.serving.figures import counted_as
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def llama_layout(document: Mapping[str, Any]) -> Layout | None:
 
 def _short(value: Any) -> str:
     """Return a text that is whole, empty for one too long or with the mark of a part left out."""
-    is_whole = isinstance(value, str) and len(value) <= LONGEST_CARDS and not value.endswith("...")
+    is_whole = isinstance(value, str) and len(value) <= LONGEST_CARDS and not is_cut(value)
     return value if is_whole else ""
 
 

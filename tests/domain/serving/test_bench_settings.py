@@ -1,0 +1,82 @@
+"""Which settings tell two configurations apart: all of each, however little of it is shown."""
+
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from app.domain.serving.bench_kept import kept_results
+from app.domain.serving.bench_run import whole
+from app.domain.serving.benches import Run, read_runs
+from app.domain.serving.benchmarked import configurations
+from tests.domain.serving import results
+
+
+def runs_of(*documents: dict[str, Any]) -> list[Run]:
+    """Read what a file says, which is what the link says as well."""
+    data = results.as_bytes(*documents)
+    kept = kept_results(data, "r")
+    assert read_runs(kept.encode(), "r") == read_runs(data, "r")
+    assert kept_results(kept.encode(), "r") == kept
+    return read_runs(data, "r")
+
+
+def counts(*documents: dict[str, Any]) -> list[int]:
+    return [one.summary.count for one in configurations(runs_of(*documents))]
+
+
+EXPERTS = r"blk\.(1[0-9]|2[0-9]|3[0-9]|4[0-7])\.ffn_(up|gate|down)_exps=CPU;output="
+FOLDER = "/mnt/nfs/llm-serving/checkpoints/quantised-experiments/2026-11/qwen3-8b-"
+ENGINE = "vllm serve flags: --max-num-seqs 256 --enable-prefix-caching --max-num-batched-tokens "
+
+
+def test_texts_that_differ_after_what_is_shown_are_two_configurations() -> None:
+    """The three texts are the same for 70 characters, and a line shows 60 of a setting."""
+    llama = [
+        results.llama_bench(samples=(rate, rate + 1), tensor_buft_overrides=EXPERTS + to)
+        for rate, to in ((41.0, "CUDA0"), (30.0, "CPU"), (44.0, "CUDA0"))
+    ]
+    assert counts(*llama) == [4, 2]
+    paths = [
+        results.vllm(820.0 + at, model_id=FOLDER + end) for at, end in enumerate(("fp8", "nvfp4", "fp8"))
+    ]
+    assert counts(*paths) == [2, 1]
+    servers = [results.sglang(server_info={"model_path": FOLDER * 4 + end}) for end in ("fp8", "nvfp4")]
+    assert counts(*servers) == [1, 1]
+    metadata = [results.vllm(820.0 + at, engine_args=ENGINE + at * "0") for at in (1, 2)]
+    assert counts(*metadata) == [1, 1]
+    reports = [results.guidellm(40.0, args={"metadata": {"labels": {"of": ENGINE + end}}}) for end in "12"]
+    assert counts(*reports) == [1, 1]
+
+
+def test_of_a_long_text_its_start_is_shown_only_where_the_field_is_known() -> None:
+    (run,) = runs_of(results.vllm(label="a" * 70, engine_args=ENGINE, model_id=FOLDER))
+    told = dict(run.settings)
+    assert told["label"] == f"{'a' * 37}... sha256 {sha256(b'a' * 70).hexdigest()[:12]}"
+    assert told["engine_args"] == f"sha256 {sha256(ENGINE.encode()).hexdigest()[:12]}"
+    assert (run.model, "model_id" in told) == (FOLDER, False)
+
+
+def test_a_secret_or_a_prompt_stands_not_even_as_a_digest() -> None:
+    long = f"{results.SECRET} {results.SAID} " * 9
+    (run,) = runs_of(results.vllm(system_prompt=long, api_key=long, user=results.SAID, token=long[:8]))
+    (plain,) = runs_of(results.vllm())
+    assert run.settings == plain.settings
+
+
+def test_a_count_of_tokens_is_no_text_that_somebody_wrote() -> None:
+    told = [results.vllm(820.0 + at, max_num_batched_tokens=text) for at, text in enumerate(("2048", "8192"))]
+    assert counts(*told) == [1, 1]
+
+
+@pytest.mark.parametrize("value", ["x" * 61, "a\nb", "\ud800", [*range(9)], {"a": "x" * 99}, 10**55, "", 1])
+def test_what_stands_for_a_value_stands_for_itself(value: Any) -> None:
+    text = whole(value)
+    assert len(text) <= 60
+    assert whole(text) == text
+    assert text.isprintable()
+
+
+def test_values_that_look_alike_have_texts_of_their_own() -> None:
+    alike = ("a\nb", "a\tb", "x" * 61, "x" * 62, [*range(9)], [*range(8), 9], 10**55, 10**55 + 10**20)
+    assert len({whole(value) for value in alike}) == len(alike)
