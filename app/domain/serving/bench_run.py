@@ -34,6 +34,11 @@ _LONGEST_NAME: Final = 200
 _DIGITS: Final = 12
 _CUT: Final = re.compile(rf" sha256 [0-9a-f]{{{_DIGITS}}}")
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
+_SECRET: Final = frozenset(
+    ("key", "apikey", "token", "secret", "password", "passwd", "authorization", "credential", "credentials")
+)
+"""Words in the name of a field that may hold a secret, of which not even a number is shown."""
+
 _COUNTED: Final = frozenset(("tokens", "prompts"))
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _UNTOLD: Final = frozenset(
@@ -115,7 +120,7 @@ def told(document: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in document.items():
         if not name.isprintable() or len(name) > _LONGEST_SETTING or len(found) == _MOST_SETTINGS:
             continue
-        if isinstance(value, str | list | dict) and _is_untold(name, value):
+        if value is not None and _is_untold(name, value):
             continue
         is_long = isinstance(value, str) and len(value) > _LONGEST_SETTING
         found[name] = f"sha256 {digest(value)}" if is_long else value
@@ -123,9 +128,11 @@ def told(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_untold(name: str, value: Any) -> bool:
-    words = _UNTOLD.intersection(_WORD.findall(name.casefold()))
+    words = _WORD.findall(name.casefold())
+    if not isinstance(value, str | list | dict):
+        return not _SECRET.isdisjoint(words)
     is_count = isinstance(value, str) and _COUNT.fullmatch(value) is not None
-    return bool(words - _COUNTED if is_count else words)
+    return bool(_UNTOLD.intersection(words) - (_COUNTED if is_count else set()))
 
 
 def digest(value: Any) -> str:

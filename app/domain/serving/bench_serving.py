@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from app.domain.serving.bench_run import (
     Run,
     at_most,
     count_of,
+    digest,
     mean_of,
     name_of,
     optional,
@@ -97,7 +99,27 @@ _VLLM_SETTINGS: Final = (
     *("label", "backend", "endpoint_type", "tokenizer_id", "num_prompts", "request_rate", "burstiness"),
     *("max_concurrency", *VLLM_SIZES),
 )
-_VLLM_NO_SETTINGS: Final = frozenset(("date", "model_id"))
+_VLLM_RESULTS: Final = frozenset(
+    (
+        *("run_number", "seed", "duration", "completed", "failed", "rtfx"),
+        *("max_output_tokens_per_s", "max_concurrent_requests", "rps_change_events"),
+        *("input_lens", "output_lens", "ttfts", "tpots", "itls", "e2els", "latencies", "start_times"),
+        *("queue_times", "generated_texts", "errors", "lora_metrics"),
+    )
+)
+_VLLM_RESULT: Final = re.compile(
+    r"(?:mean|median|std|p[0-9]+(?:\.[0-9]+)?|percentiles)_.*_ms|probe_(?:completed|failed|.*_ms)"
+    r"|(?:total|spec_decode|diffusion)_.*|.*_(?:throughput|goodput):?"
+)
+"""What a run of vLLM's benchmark measured: `result` in `vllm/benchmarks/serve.py` at commit 009e6d4.
+
+The key of goodput had a colon once. `run_number` and `seed` tell one repetition from the next.
+"""
+
+_TEXTS_OF_A_RUN: Final = frozenset(("date", "model_id"))
+_LONGEST_LIST: Final = 64
+"""Most entries of a list that is a setting: one with an entry a request is a result, whatever its name."""
+
 SGLANG_SETTINGS: Final = (
     *("backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len"),
     *("random_input_len", "random_output_len", "random_range_ratio", "tag"),
@@ -116,14 +138,32 @@ def read_vllm(document: Mapping[str, Any], place: str) -> Iterator[Run]:
 
 
 def vllm_told(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what tells one condition from another.
+    """Return what tells one condition from another: all that the benchmark did not measure.
 
-    What `--metadata KEY=VALUE` adds stands among the rest as a text, and often does just that.
+    `--metadata KEY=VALUE` adds texts, and `vllm bench sweep serve` its parameters as JSON has them: numbers,
+    booleans, and objects, of which a digest stands here. What is measured has names that are known, and a
+    number of any other name is a setting: where that is wrong, repetitions stand apart and are told to be too
+    few, and no median is told that nobody measured.
     """
     known = picked(document, _VLLM_SETTINGS)
-    texts = {name: value for name, value in document.items() if isinstance(value, str)}
-    others = {name: value for name, value in sorted(told(texts).items()) if name not in _VLLM_NO_SETTINGS}
+    others = {
+        name: f"sha256 {digest(value)}" if isinstance(value, list | dict) else value
+        for name, value in sorted(told(_unmeasured(document)).items())
+    }
     return {**known, **{name: value for name, value in others.items() if name not in known}}
+
+
+def _is_measured(name: str, value: Any) -> bool:
+    is_long = isinstance(value, list) and len(value) > _LONGEST_LIST
+    return is_long or name in _VLLM_RESULTS or _VLLM_RESULT.fullmatch(name) is not None
+
+
+def _unmeasured(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in document.items()
+        if (name not in _TEXTS_OF_A_RUN if isinstance(value, str) else not _is_measured(name, value))
+    }
 
 
 _KV: Final = {

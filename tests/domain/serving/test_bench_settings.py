@@ -1,5 +1,6 @@
 """Which settings tell two configurations apart: all of each, however little of it is shown."""
 
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
@@ -59,7 +60,9 @@ def test_of_a_long_text_its_start_is_shown_only_where_the_field_is_known() -> No
 
 def test_a_secret_or_a_prompt_stands_not_even_as_a_digest() -> None:
     long = f"{results.SECRET} {results.SAID} " * 9
-    (run,) = runs_of(results.vllm(system_prompt=long, api_key=long, user=results.SAID, token=long[:8]))
+    (run,) = runs_of(
+        results.vllm(system_prompt=long, api_key=long, user=results.SAID, token=long[:8], password=1234)
+    )
     (plain,) = runs_of(results.vllm())
     assert run.settings == plain.settings
 
@@ -80,3 +83,44 @@ def test_what_stands_for_a_value_stands_for_itself(value: Any) -> None:
 def test_values_that_look_alike_have_texts_of_their_own() -> None:
     alike = ("a\nb", "a\tb", "x" * 61, "x" * 62, [*range(9)], [*range(8), 9], 10**55, 10**55 + 10**20)
     assert len({whole(value) for value in alike}) == len(alike)
+
+
+def test_what_a_sweep_of_vllm_varied_tells_configurations_apart() -> None:
+    """`vllm bench sweep serve` updates each result with its parameters, of whatever type they are."""
+    for one, other in (
+        (32, 256),
+        (0.9, 0.95),
+        (True, False),
+        (None, 8),
+        ({"method": "ngram"}, {}),
+        ([1], [2]),
+    ):
+        swept = [
+            results.vllm(rate + at, run_number=at, parameter=value, e2el=None)
+            for rate, value in ((820.0, one), (850.0, other))
+            for at in range(4)
+        ]
+        assert counts(*swept) == [4, 4]
+        medians = [one.summary.median for one in configurations(runs_of(*swept))]
+        assert medians == [Decimal("821.5"), Decimal("851.5")]
+
+
+def test_nothing_that_a_run_of_vllm_measured_tells_configurations_apart() -> None:
+    """Each number of a detailed result is another one in the second run, but for what was asked for."""
+    asked = {"num_prompts", "max_concurrency", "burstiness"}
+    probes = {"probe_completed": 9, "probe_p99_e2el_ms": 1.5, "request_goodput": 2.0, "request_goodput:": 2.0}
+    more = {"mean_client_queue_time_ms": 1.5, "p99.9_e2el_ms": 9.5, "diffusion_steps_per_canvas": 2.5}
+    lists = {"anew_of_each_request": [0.5] * 65, "rps_change_events": [{"rps": 1, "timestamp": "2026"}]}
+    first = results.vllm_detailed(**probes, **more, **lists, run_number=1, seed=7)
+    second = {
+        name: value * 1.001 if isinstance(value, int | float) and name not in asked else value
+        for name, value in first.items()
+    }
+    second |= {"date": "20261101-111500", "completed": 128, "failed": 0, "anew_of_each_request": [0.25] * 65}
+    second |= {"itls": [[0.1]], "rps_change_events": [], "total_output_tokens": 16416}
+    assert counts(first, second) == [2]
+
+
+def test_an_object_of_a_sweep_is_not_shown() -> None:
+    (run,) = runs_of(results.vllm(speculative_config={"method": "ngram", "model": results.SAID}))
+    assert dict(run.settings)["speculative_config"].startswith("sha256 ")
