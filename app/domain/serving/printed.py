@@ -23,25 +23,43 @@ _TIMES: Final = "times"
 _POWERS: Final[Mapping[str, int]] = {"ns": -6, "us": -3, "ms": 0, "s": 3}
 """The units of time that are known, each with the power of ten that it is of a millisecond."""
 
-_SPELLED: Final[Mapping[str, tuple[str, ...]]] = {
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     _PERCENT: ("%", "percent", "per cent"),
     _TIMES: ("x", "\N{MULTIPLICATION SIGN}", "times", "fold", "-fold"),
-    "ns": ("ns",),
-    "us": ("us", "\N{MICRO SIGN}s", "\N{GREEK SMALL LETTER MU}s", "microseconds", "microsecond"),
-    "ms": ("ms", "msec", "milliseconds", "millisecond"),
-    "s": ("s", "sec", "seconds", "second"),
-    "tokens/s": ("tokens/s", "token/s", "tok/s", "toks/s", "t/s", "tokens/sec", "tok/sec", "tps"),
+    "us": ("microseconds", "microsecond"),
+    "ms": ("milliseconds", "millisecond"),
+    "s": ("sec", "seconds", "second"),
+    "tokens/s": ("tokens/s", "token/s", "tok/s", "toks/s", "tokens/sec", "tok/sec", "tps"),
     "requests/s": ("requests/s", "request/s", "req/s", "reqs/s"),
     "tokens": ("tokens", "token", "tok"),
+}
+"""How units are spelled out, in capitals or not."""
+
+_SYMBOLS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ns": ("ns",),
+    "us": ("us", "\N{MICRO SIGN}s", "\N{GREEK SMALL LETTER MU}s"),
+    "ms": ("ms", "msec"),
+    "s": ("s",),
+    "tokens/s": ("t/s",),
     **{
-        f"{name}{per}": (f"{name}{per}",)
-        for name in ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB")
-        for per in ("", "/s")
+        f"{prefix}{of}{per}": tuple(f"{prefix}{symbol}" for symbol in symbols)
+        for prefix in ("", "k", "K", "M", "G", "T", "Ki", "Mi", "Gi", "Ti")
+        for of, per, symbols in (
+            ("B", "", ("B",)),
+            ("B", "/s", ("B/s", "Bps")),
+            ("b", "", ("b", "bit")),
+            ("b", "/s", ("b/s", "bps", "bit/s")),
+        )
     },
 }
-_UNITS: Final[Mapping[str, str]] = {
-    word.casefold(): unit for unit, words in _SPELLED.items() for word in words
-}
+"""Units in letters of which the case is a part of what they mean, each as it is shown and as it is written.
+
+A byte is B and a bit is b in IEC 80000-13; m is a thousandth and M a million in the SI, where S is siemens.
+KB is thousand or 1,024 bytes, whichever its writer had in mind, and so is neither kB nor KiB.
+"""
+
+_UNITS: Final[Mapping[str, str]] = {word: unit for unit, words in _WORDS.items() for word in words}
+_EXACTLY: Final[Mapping[str, str]] = {word: unit for unit, words in _SYMBOLS.items() for word in words}
 _KNOWN: Final = "the number alone, or with a unit as ms, s, tok/s, % or x"
 
 
@@ -64,10 +82,19 @@ def read_printed(text: str) -> Printed:
     number = found[1].replace("\N{MINUS SIGN}", "-").replace(" ", "") if found else text
     value = read_figure(number)
     word = found[2] if found else ""
-    unit = _UNITS.get(" ".join(word.casefold().split())) if word else ""
-    if unit is None:
-        raise ValueError(f"'{shown(word)}' is no unit that is known here, give {_KNOWN}")
-    return Printed(value=value, unit=unit, is_signed=number.startswith(("+", "-")))
+    return Printed(value=value, unit=_unit(word), is_signed=number.startswith(("+", "-")))
+
+
+def _unit(word: str) -> str:
+    """Return which unit a word is, empty for none; raises ValueError with what would be right."""
+    text = " ".join(word.split())
+    unit = _EXACTLY.get(text) or _UNITS.get(text.casefold()) if text else ""
+    if unit is not None:
+        return unit
+    folded = text.casefold()
+    near = " or ".join(dict.fromkeys(_EXACTLY[each] for each in _EXACTLY if each.casefold() == folded))
+    known = f"where capitals tell units apart: give {near}" if near else f"give {_KNOWN}"
+    raise ValueError(f"'{shown(word)}' is no unit that is known here, {known}")
 
 
 def read_milliseconds(text: str) -> Decimal:

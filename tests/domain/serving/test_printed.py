@@ -38,6 +38,15 @@ def told(before: str, after: str, stated: str, form: Form) -> Follows:
         ("613 Tokens/s", "613", "tokens/s", False),
         ("47.68 GiB", "47.68", "GiB", False),
         (" $3.99 ", "3.99", "", False),
+        ("100 GB/s", "100", "GB/s", False),
+        ("100 Gb/s", "100", "Gb/s", False),
+        ("100 Gbps", "100", "Gb/s", False),
+        ("100 Gbit/s", "100", "Gb/s", False),
+        ("8 KB", "8", "KB", False),
+        ("8 kB", "8", "kB", False),
+        ("4.8 X", "4.8", "times", False),
+        ("613 TPS", "613", "tokens/s", False),
+        ("3 Seconds", "3", "s", False),
     ],
 )
 def test_figures_as_they_are_printed(text: str, value: str, unit: str, *, is_signed: bool) -> None:
@@ -77,6 +86,53 @@ def test_what_is_no_figure(text: str) -> None:
     for read in (read_printed, read_milliseconds, read_percent):
         with pytest.raises(ValueError, match=r"is no number as|is no unit that is known"):
             read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("100 gb/s", "GB/s or Gb/s"),
+        ("5 gB", "GB or Gb"),
+        ("5 mb", "MB or Mb"),
+        ("5 kib", "KiB or Kib"),
+        # Megaseconds and megasiemens, siemens, and what has no meaning at all.
+        ("5 Ms", "ms"),
+        ("5 MS", "ms"),
+        ("5 Msec", "ms"),
+        ("5 S", "s"),
+        ("5 US", "us"),
+        ("5 \N{MICRO SIGN}S", "us"),
+        ("5 GB/S", "GB/s or Gb/s"),
+        ("5 T/s", "tokens/s"),
+    ],
+)
+def test_capitals_that_have_a_meaning_are_not_folded(text: str, right: str) -> None:
+    for read in (read_printed, read_milliseconds, read_percent):
+        with pytest.raises(ValueError, match=f"where capitals tell units apart: give {right}$"):
+            read(text)
+
+
+@pytest.mark.parametrize("text", ["5 M", "5 m", "5 k", "5 K", "5 Ki", "5 M tokens", "5 ktok/s"])
+def test_a_prefix_without_its_unit_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no unit that is known here, give the number alone"):
+        read_printed(text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stated"),
+    [
+        # Eight bits are a byte: 100 GB/s are 8 times 100 Gb/s, and 25 MB/s are 16 times 12.5 Mb/s.
+        ("100 Gb/s", "100 GB/s", "1x"),
+        ("12.5 Mb/s", "25 MB/s", "2x"),
+        ("100 MB", "100 MiB", "1x"),
+        ("100 KB", "100 kB", "1x"),
+        ("100 KB", "100 KiB", "1x"),
+    ],
+)
+def test_numbers_in_units_of_two_sizes_are_not_compared(before: str, after: str, stated: str) -> None:
+    with pytest.raises(InputError, match=f"the number before is in {before.split()[1]}$") as refused:
+        told(before, after, stated, "times")
+    assert refused.value.field == "after"
 
 
 @pytest.mark.parametrize(
