@@ -190,6 +190,27 @@ def test_two_result_files_of_identical_runs(run: Run, file: Callable[..., Path])
     assert run("check", "claim", "timings", "--before", one, "--after", other, "--unit", "ms").exit_code == 2
 
 
+def test_load_that_the_log_shows_is_judged_by_what_the_files_sent(
+    run: Run, file: Callable[..., Path]
+) -> None:
+    """Both commands find of the same files and log: 60 + 4 at once where 8 were sent."""
+    one, other = (
+        file(f"{label}.json", [results.vllm(rate + each, label=label) for each in range(4)])
+        for label, rate in (("old", 820), ("new", 920))
+    )
+    log = file("serve.log", b"INFO Engine 000: Running: 60 reqs, Waiting: 4 reqs\n")
+    words = ("check", "claim", "timings", "--before", one, "--after", other, "--log", log)
+    said = "foreign_load: The log shows 64 requests at once where the measurement sent 8."
+    for each in (words, ("bench", "read", one, "--log", log)):
+        result = run(*each)
+        assert (result.exit_code, said in result.stdout.splitlines()) == (3, True)
+    lines = run(*words).stdout.splitlines()
+    assert "Changed: label: old before, new after." in lines
+    assert "Range tokens/s" in lines[0]
+    answer = json.loads(run(*words, "--format", "json").stdout)
+    assert answer["changed"] == [{"name": "label", "before": "old", "after": "new"}]
+
+
 def test_results_of_several_configurations_are_compared_one_by_one(
     run: Run, file: Callable[..., Path]
 ) -> None:
@@ -206,10 +227,12 @@ def test_results_of_several_configurations_are_compared_one_by_one(
     lines = result.stdout.splitlines()
     assert lines.index("prefill, n_prompt 512, n_gen 0") < lines.index("decode, n_prompt 0, n_gen 128")
     assert "They differ: +20 % in speed, and their ranges do not meet." in lines
-    assert lines[-1].endswith("each compared by itself: 1 with a difference, 1 alike.")
+    assert "each compared by itself: 1 with a difference, 1 alike. Were nothing changed" in lines[-1]
     answer = json.loads(run(*words, "--format", "json").stdout)
     assert [each["outcome"] for each in answer["comparisons"]] == ["same", "different"]
     assert answer["comparisons"][1]["speedup_percent"] == pytest.approx(19.973, abs=0.001)
+    # 2 / C(8, 4) of the prompts and 2 / C(10, 5) of the replies: 2 / 70 + 2 / 252 = 0.0365.
+    assert answer["differences_by_chance_at_most"] == pytest.approx(0.036508, abs=1e-6)
     alone = run("check", "claim", "timings", "--before", one, "--after", file("d.json", [prompt]))
     assert "Timed before alone, and compared with nothing: decode, n_prompt 0, n_gen 128" in alone.stdout
 
@@ -268,9 +291,9 @@ def test_results_of_all_four_benchmarks_beside_each_other(run: Run, file: Callab
     result = run("bench", "read", *files)
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert lines[1:5] == [
-        "1 vLLM, Qwen/Qwen3-8B, decode 4 821 820 to 821 819 to 822 0.2",
-        "2 SGLang, Qwen/Qwen3-8B, decode 4 642 641 to 643 640 to 644 0.3",
-        "3 llama-bench, qwen3moe 30B.A3B Q4_K - Medium, decode 4 43.3 43.2 to 43.3 43.1 to 43.4 0.3",
+        "1 vLLM, Qwen/Qwen3-8B, decode 4 820.5 819.75 to 821.25 819 to 822 0.2",
+        "2 SGLang, Qwen/Qwen3-8B, decode 4 641.5 640.75 to 642.5 640 to 644 0.3",
+        "3 llama-bench, qwen3moe 30B.A3B Q4_K - Medium, decode 4 43.25 43.175 to 43.325 43.1 to 43.4 0.3",
         "4 GuideLLM, Qwen/Qwen3-8B, decode 1 40 40 to 40 40 to 40 0.0",
     ]
     assert "too_few_repetitions: g.json: benchmark 1: 1 of at least 4 repetitions." in lines

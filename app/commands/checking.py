@@ -191,7 +191,9 @@ def figure(*, before: Printed, after: Printed, stated: Printed, form: Any, shape
 @click.option("--after", type=FILE, multiple=True, required=True, help="Timings after; may be repeated.")
 @click.option("--unit", type=click.Choice(["ms", "tokens/s"]), default="tokens/s", show_default=True)
 @click.option("--warm-up", type=click.IntRange(0), default=0, help="Leave out the first N of each set.")
-@click.option("--sent", type=click.IntRange(1), default=None, help="Requests that were kept in flight.")
+@click.option(
+    "--sent", type=click.IntRange(1), default=None, help="Requests kept in flight, where no file says it."
+)
 @click.option("--foreign-requests", type=click.IntRange(0), default=0, help="Others that ran beside them.")
 @click.option("--log", type=FILE, default=None, help="The server's log of that time.")
 @click.option("--flag", "flags", multiple=True, help="A flag the claim turns on; the log may say otherwise.")
@@ -206,7 +208,7 @@ def timings(
     Of results with several configurations each is compared with its like. Exit code 3: a trap forbids a
     finding.
     """
-    from app.domain.serving.documents import paired_document  # noqa: PLC0415 - keeps --help quick
+    from app.domain.serving.documents import changed_document, paired_document  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.paired import compared_timed, read_timed  # noqa: PLC0415 - same
     from app.domain.serving.reading import read_text  # noqa: PLC0415 - same
     from app.domain.serving.traps import Evidence  # noqa: PLC0415 - same
@@ -223,7 +225,7 @@ def timings(
     )
     found = compared_timed(*sets, unit=unit, warm_up=known["warm_up"], evidence=evidence)
     if shape == "json":
-        print_json(paired_document(found))
+        print_json({**paired_document(found), "changed": changed_document(found)})
     else:
         click.echo("\n".join(_paired_lines(found)))
     if found.traps:
@@ -232,14 +234,15 @@ def timings(
 
 def _paired_lines(found: Paired) -> Iterator[str]:
     unchecked = found.pairs[0].comparison.unchecked
+    changed = [f"Changed: {each.sentence}." for each in found.changed]
     if found.is_one:
-        yield from (*_comparison_lines(found.pairs[0].comparison), *unchecked, found.sentence)
+        yield from (*_comparison_lines(found.pairs[0].comparison), *changed, *unchecked, found.sentence)
         return
     for pair in found.pairs:
         yield from (pair.title, *_comparison_lines(pair.comparison), pair.comparison.sentence, "")
     for when, titles in (("before", found.only_before), ("after", found.only_after)):
         yield from (f"Timed {when} alone, and compared with nothing: {title}" for title in titles)
-    yield from (*unchecked, found.sentence)
+    yield from (*changed, *unchecked, found.sentence)
 
 
 def _comparison_lines(found: Comparison) -> Iterator[str]:

@@ -103,18 +103,18 @@ def trap_lines(traps: Sequence[Trap]) -> list[str]:
 
 def summary_heads(unit: str) -> list[tuple[str, bool]]:
     """Return the heads over `summary_cells`."""
-    names = ("Repetitions", f"Median {unit}", "Middle half", "Range", "Spread %")
+    names = ("Repetitions", f"Median {unit}", f"Middle half {unit}", f"Range {unit}", "Spread %")
     return [(name, True) for name in names]
 
 
 def summary_cells(summary: Summary) -> list[str]:
-    """Return a summary of timings as cells of a table."""
-    from app.domain.serving.speedup import short  # noqa: PLC0415 - keeps --help quick
+    """Return a summary of timings as cells of a table, with digits that tell the ends of a range apart."""
+    from app.domain.serving.speedup import ends, precise  # noqa: PLC0415 - keeps --help quick
 
     return [
         str(summary.count),
-        short(summary.median),
-        f"{short(summary.low_quartile)} to {short(summary.high_quartile)}",
-        f"{short(min(summary.values))} to {short(max(summary.values))}",
+        precise(summary.median),
+        " to ".join(ends(summary.low_quartile, summary.high_quartile)),
+        " to ".join(ends(min(summary.values), max(summary.values))),
         f"{summary.spread_percent:.1f}",
     ]

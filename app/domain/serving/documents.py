@@ -144,7 +144,13 @@ def paired_document(found: Paired) -> dict[str, Any]:
         ],
         "only_before": list(found.only_before),
         "only_after": list(found.only_after),
+        "differences_by_chance_at_most": found.by_chance,
     }
+
+
+def changed_document(found: Paired) -> list[dict[str, Any]]:
+    """Return the settings that differ between the files of both sides."""
+    return [_named(each, ("name", "before", "after")) for each in found.changed]
 
 
 def summary_document(summary: Summary) -> dict[str, Any]:

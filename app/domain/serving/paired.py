@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import chain
+from math import comb
 from typing import TYPE_CHECKING, Final
 
 from app.domain.serving.benches import read_runs
-from app.domain.serving.benchmarked import grouped
+from app.domain.serving.benchmarked import configurations, evidence_of, grouped
 from app.domain.serving.reading import InputError, shown
+from app.domain.serving.speedup import short
 from app.domain.serving.timings import NOTHING_KNOWN, after_warm_up, compared, is_result, read_timings
-from app.domain.serving.traps import in_evidence, unchecked
+from app.domain.serving.traps import LEAST_REPETITIONS, in_evidence, unchecked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from decimal import Decimal
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from app.domain.serving.benches import Run
     from app.domain.serving.timings import Comparison, Outcome, Unit
@@ -68,12 +70,28 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """A setting that has one value on each side, of which the two differ; None where a side has it not."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+    @property
+    def sentence(self) -> str:
+        """What was changed, in words."""
+        values = ("not stated" if value is None else value for value in (self.before, self.after))
+        return f"{self.name}: {' before, '.join(values)} after"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Paired:
     """What was timed before beside its like after, and the titles of what was timed in one alone."""
 
     pairs: tuple[Pair, ...]
     only_before: tuple[str, ...] = ()
     only_after: tuple[str, ...] = ()
+    changed: tuple[Changed, ...] = ()
 
     @property
     def traps(self) -> tuple[Trap, ...]:
@@ -94,7 +112,36 @@ class Paired:
         told = [f"{outcomes.count(name):,} {_NAMED[name]}" for name in _NAMED if name in outcomes]
         count = len(self.pairs)
         many = "1 configuration was" if count == 1 else f"{count:,} configurations were"
-        return f"{many} timed before and after, each compared by itself: {', '.join(told)}."
+        said = f"{many} timed before and after, each compared by itself: {', '.join(told)}."
+        return f"{said} {self._chance}" if self.by_chance is not None else said
+
+    @property
+    def by_chance(self) -> Decimal | None:
+        """How many of the pairs would come out different on average if all were alike, at most.
+
+        None where there is one pair, or none came out different. Of n and m values in an order that is
+        chance alone, whatever their distribution, all n lie below all m, or all above, in 2 of the
+        C(n + m, n) orders: the ends of U in H. B. Mann and D. R. Whitney, Annals of Mathematical Statistics
+        18 (1947), 50. Being different asks for that and for more. It is summed over the pairs with enough
+        repetitions for any finding; the sum holds of averages whether or not pairs depend on each other.
+        """
+        if len(self.pairs) == 1 or all(pair.comparison.outcome != "different" for pair in self.pairs):
+            return None
+        return sum((Decimal(2) / comb(sum(counts), counts[0]) for counts in self._enough), Decimal(0))
+
+    @property
+    def _enough(self) -> list[tuple[int, int]]:
+        """How many values the pairs have on both sides that have enough for a finding."""
+        counts = ((pair.comparison.before.count, pair.comparison.after.count) for pair in self.pairs)
+        return [each for each in counts if min(each) >= LEAST_REPETITIONS]
+
+    @property
+    def _chance(self) -> str:
+        most = short(self.by_chance or Decimal(0))
+        return (
+            f"Were nothing changed, up to {most} of the {len(self._enough):,} with {LEAST_REPETITIONS} "
+            "repetitions or more would come out with a difference by chance, on average."
+        )
 
 
 _NAMED: Final[Mapping[Outcome, str]] = {
@@ -112,7 +159,7 @@ def compared_timed(
 
     A setting that has one value on each side does not tell: where the two differ, it is what was changed. The
     phase and the lengths of prompts and answers always do. `warm_up` values are left out at the start of
-    every configuration.
+    every configuration. How many were in flight is what result files say where `evidence` does not.
 
     Raises:
         InputError: the two sides have no configuration in common, or bare numbers stand beside several; or
@@ -125,7 +172,8 @@ def compared_timed(
     shared = [each for each in found if each.before and each.after]
     if not shared:
         raise _nothing_shared(found)
-    traps, untold = tuple(in_evidence(evidence)), tuple(unchecked(evidence))
+    known = replace(evidence, sent=sent_of(before, after, sent=evidence.sent))
+    traps, untold = tuple(in_evidence(known)), tuple(unchecked(known))
     pairs = []
     for each in shared:
         sets = (after_warm_up(values, name, warm_up=warm_up) for name, values in each.sides)
@@ -136,7 +184,30 @@ def compared_timed(
         pairs=tuple(pairs),
         only_before=tuple(each.title for each in found if not each.after),
         only_after=tuple(each.title for each in found if not each.before),
+        changed=tuple(_changed(before.runs, after.runs)),
     )
+
+
+def sent_of(before: Timed, after: Timed, *, sent: int | None = None) -> int | None:
+    """Return how many requests were in flight at most: as somebody says, or else as files of both sides do.
+
+    Bare numbers tell nothing of it, and neither do they beside a result that does.
+    """
+    if sent is not None or before.numbers or after.numbers:
+        return sent
+    return evidence_of(configurations((*before.runs, *after.runs)), sent=None, log="", flags=()).sent
+
+
+def _changed(before: Sequence[Run], after: Sequence[Run]) -> Iterator[Changed]:
+    """Yield the settings that have one value on each side, and not the same, in the order of the files."""
+    if not (before and after):
+        return
+    sides = [[dict(_all_settings(run)) for run in side] for side in (before, after)]
+    names = dict.fromkeys(name for side in sides for run in side for name in run)
+    for name in names:
+        was, now = ({run.get(name) for run in side} for side in sides)
+        if len(was) == len(now) == 1 and was != now:
+            yield Changed(name=name, before=was.pop(), after=now.pop())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,6 +127,8 @@ def between(number: Decimal, *, least: Decimal, most: Decimal) -> str:
 def ends(least: Decimal, most: Decimal) -> tuple[str, str]:
     """Return both ends of a range to five significant digits, or to as many more as its width takes."""
     widest, width = max(abs(least), abs(most)), most - least
+    if not width:
+        return precise(least), precise(most)
     digits = min(max(_PRECISE, widest.adjusted() - width.adjusted() + _FEW), _MANY)
     return _rounded(least, digits), _rounded(most, digits)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from app.domain.serving.arithmetic import comparison_arithmetic, signed
 from app.domain.serving.bench_kept import kept_results
 from app.domain.serving.documents import paired_document
-from app.domain.serving.paired import compared_timed, read_timed
-from app.domain.serving.speedup import precise
+from app.domain.serving.paired import compared_timed, read_timed, sent_of
+from app.domain.serving.speedup import ends, precise
 from app.domain.serving.timings import is_result
 from app.domain.serving.traps import Evidence, lines_that_matter
 from app.web.state import MAX_QUERY_STRING
@@ -66,7 +66,8 @@ FIELDS: Final = (
     Field(
         name="sent",
         label="Requests in flight",
-        about="How many the measurement kept in flight; a log that shows more tells of other load.",
+        about="How many were kept in flight, where no result file says it; a log that shows more tells of "
+        "other load.",
         is_number=True,
     ),
     Field(
@@ -239,8 +240,8 @@ def _cells(summary: Summary) -> Sequence[str]:
     return (
         f"{summary.count:,}",
         precise(summary.median),
-        f"{precise(summary.low_quartile)} to {precise(summary.high_quartile)}",
-        f"{precise(min(summary.values))} to {precise(max(summary.values))}",
+        " to ".join(ends(summary.low_quartile, summary.high_quartile)),
+        " to ".join(ends(min(summary.values), max(summary.values))),
         f"{summary.spread_percent:.1f}",
     )
 
@@ -274,7 +275,10 @@ def _timed(typed: Typed, name: str, *, unit: Unit) -> Timed:
 
 
 def kept(typed: Typed) -> Mapping[str, str]:
-    """Return the numbers of both sets, or what is read of several configurations, and of a log no more."""
+    """Return the numbers of both sets, or what is read of several configurations, and of a log no more.
+
+    Beside numbers alone stands how many were in flight, as the files said.
+    """
     unit = _UNITS[typed.text("unit")]
     timed = {name: _timed(typed, name, unit=unit) for name in _SIDES if typed.text(name)}
     is_one = len(timed) < len(_SIDES) or compared_timed(*timed.values(), unit=unit).is_one
@@ -285,8 +289,10 @@ def kept(typed: Typed) -> Mapping[str, str]:
         for name, each in timed.items()
     }
     flags = flags_of(typed)
+    sent = sent_of(*timed.values()) if is_one and len(timed) == len(_SIDES) else None
     return {
         **typed.texts,
+        **({"sent": f"{sent}"} if sent and not typed.text("sent").strip() else {}),
         **numbers,
         "flags": ", ".join(flags),
         "log": lines_that_matter(typed.text("log"), flags),
@@ -307,6 +313,9 @@ def rows(found: Found) -> Iterator[Sequence[object]]:
         yield from ((*line, pair.title) for line in _rows(pair.comparison))
     for when, titles in (("before", found.paired.only_before), ("after", found.paired.only_after)):
         yield from ((when, "alone", "", "", "", title) for title in titles)
+    if found.paired.by_chance is not None:
+        most = found.paired.by_chance
+        yield "all", "differences_by_chance_at_most", most, "configurations", found.paired.sentence, ""
 
 
 def _rows(comparison: Comparison) -> Iterator[Sequence[object]]:

@@ -33,7 +33,10 @@ def told(found: Paired) -> list[tuple[str, str, int]]:
 
 
 def test_prompts_and_replies_are_not_pooled() -> None:
-    """Medians 100 and 120: +20 %. All eight values of each file would have medians of 2,550 and 2,560."""
+    """Medians 100 and 120: +20 %. All eight values of each file would have medians of 2,550 and 2,560.
+
+    C(8, 4) = 70 orders of four and four, of which 2 set them apart: 2 x 2 / 70 = 0.0571.
+    """
     prompt = results.llama_bench(n_prompt=512, n_gen=0, samples=(5000.0, 5001.0, 4999.0, 5000.0))
     faster = tuple(rate * 1.2 for rate in STEADY)
     before = timed(prompt, results.llama_bench(samples=STEADY))
@@ -45,7 +48,9 @@ def test_prompts_and_replies_are_not_pooled() -> None:
     ]
     assert (found.is_one, found.only_before, found.only_after) == (False, (), ())
     assert found.sentence == (
-        "2 configurations were timed before and after, each compared by itself: 1 with a difference, 1 alike."
+        "2 configurations were timed before and after, each compared by itself: 1 with a difference, "
+        "1 alike. Were nothing changed, up to 0.0571 of the 2 with 4 repetitions or more would come out with "
+        "a difference by chance, on average."
     )
 
 
@@ -151,3 +156,90 @@ def test_what_is_known_beside_the_timings_holds_for_each_configuration() -> None
 def test_results_are_of_tokens_a_second_alone() -> None:
     with pytest.raises(InputError, match=r"a\.json holds tokens/s"):
         read_timed([(json.dumps(results.vllm()).encode(), "a.json")], unit="ms")
+
+
+LOG = "INFO Engine 000: Running: 60 reqs, Waiting: 4 reqs"
+
+
+def loads(found: Paired) -> list[list[str]]:
+    return [
+        [trap.sentence for trap in pair.comparison.traps if trap.code == "foreign_load"]
+        for pair in found.pairs
+    ]
+
+
+def test_how_many_were_in_flight_is_what_the_files_say_where_nobody_else_does() -> None:
+    """A log of 60 + 4 = 64 at once is of others where the files kept 8 in flight, and of ours where 64."""
+    said = "The log shows 64 requests at once where the measurement sent 8."
+    known = Evidence(log=LOG)
+    before, after = (timed(*(results.vllm(rate + more) for rate in STEADY)) for more in (0, 50))
+    found = compared_timed(before, after, unit="tokens/s", evidence=known)
+    assert (found.sentence, loads(found)) == ("No finding: foreign_load.", [[said]])
+    assert not any("say how many" in each for each in found.pairs[0].comparison.unchecked)
+    typed = compared_timed(before, after, unit="tokens/s", evidence=Evidence(log=LOG, sent=64))
+    assert loads(typed) == [[]]
+    more = timed(*(results.vllm(rate, max_concurrency=64) for rate in STEADY))
+    assert loads(compared_timed(before, more, unit="tokens/s", evidence=known)) == [[]]
+    both = timed(*sweep(100, 200, 300, 400))
+    assert loads(compared_timed(both, both, unit="tokens/s", evidence=known)) == [[said]] * 4
+
+
+def test_what_one_side_does_not_say_of_its_load_is_asked_for() -> None:
+    """A server without a limit, and bare numbers, may themselves have sent the 64 of the log."""
+    before = timed(*(results.vllm(rate) for rate in STEADY))
+    endless = {"max_concurrency": None, "max_concurrent_requests": None}
+    for after in (
+        timed(*(results.vllm(rate, **endless) for rate in STEADY)),
+        read_timed([(b"100 101 99 100", "a.txt")], unit="tokens/s"),
+    ):
+        found = compared_timed(before, after, unit="tokens/s", evidence=Evidence(log=LOG))
+        assert loads(found) == [[]]
+        assert "up to 64 requests at once; say how many" in found.pairs[0].comparison.unchecked[0]
+
+
+def test_how_many_differences_chance_would_make() -> None:
+    """Four and four: 2 of 8! / (4! 4!) = 70 orders; four and six: 2 of 10! / (4! 6!) = 210.
+
+    Twenty of the first come to 20 x 2 / 70 = 0.5714. Of 2 / 70 and 2 / 210 the sum is 8 / 210 = 0.0381; one
+    of three repetitions is refused whatever they are. For U = 0 of four and four, tables of Mann and
+    Whitney's test have a two-sided 0.029.
+    """
+    many = [100.0 * each for each in range(1, 21)]
+    found = compared_timed(timed(*sweep(*many)), timed(*sweep(500.0, *many[1:])), unit="tokens/s")
+    assert [pair.comparison.outcome for pair in found.pairs].count("different") == 1
+    assert str(found.by_chance)[:6] == "0.5714"
+    assert "up to 0.571 of the 20 with 4 repetitions or more" in found.sentence
+    tests = (
+        (128, STEADY, (150.0, 151.0, 152.0, 150.0, 151.0, 152.0)),
+        (64, STEADY, STEADY),
+        (32, (9, 9, 9), (9, 9, 9)),
+    )
+    before, after = (
+        timed(*(results.llama_bench(n_gen=each[0], samples=each[side]) for each in tests)) for side in (1, 2)
+    )
+    found = compared_timed(before, after, unit="tokens/s")
+    assert str(found.by_chance)[:7] == "0.03809"
+    assert "up to 0.0381 of the 2 with" in found.sentence
+
+
+def test_of_no_difference_and_of_one_pair_chance_is_not_spoken() -> None:
+    both = timed(*sweep(100, 200))
+    one = compared_timed(timed(*sweep(100)), timed(*sweep(150)), unit="tokens/s")
+    for found in (compared_timed(both, both, unit="tokens/s"), one):
+        assert (found.by_chance, "chance" in found.sentence) == (None, False)
+
+
+def test_the_settings_that_differ_between_the_files_are_named() -> None:
+    """Both sides are one configuration, whose label and rate differ; what a sweep varies is no change."""
+    before, after = (
+        timed(*sweep(100, 200, label=name, request_rate=rate)) for name, rate in (("old", "4"), ("new", "8"))
+    )
+    found = compared_timed(before, after, unit="tokens/s")
+    assert [each.sentence for each in found.changed] == [
+        "label: old before, new after",
+        "request_rate: 4 before, 8 after",
+    ]
+    numbers = read_timed([(b"100 101 99 100", "a.txt")], unit="tokens/s")
+    assert compared_timed(numbers, timed(*sweep(100)), unit="tokens/s").changed == ()
+    more = compared_timed(timed(*sweep(100)), timed(*sweep(100, my_own="x")), unit="tokens/s")
+    assert [each.sentence for each in more.changed] == ["my_own: not stated before, x after"]

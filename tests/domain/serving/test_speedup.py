@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from app.domain.serving.reading import InputError
-from app.domain.serving.speedup import Form, about, follows, implied, short
+from app.domain.serving.speedup import Form, about, ends, follows, implied, short
 
 
 def test_75_percent_from_0_109_ms_saved_is_a_step_of_0_254_ms() -> None:
@@ -65,6 +65,15 @@ def test_the_same_saving_is_little_of_a_longer_step_and_batches_count_their_stre
 def test_claims_that_imply_no_step(given: dict[str, str]) -> None:
     with pytest.raises(InputError):
         implied(**{name: Decimal(text) for name, text in given.items()})
+
+
+def test_the_ends_of_a_range_have_digits_that_tell_them_apart() -> None:
+    """Five digits of 150.001 and 150.003 are 150.00 twice; with as many more as 0.002 takes they differ."""
+    assert ends(Decimal("149.8"), Decimal("150.4")) == ("149.8", "150.4")
+    assert ends(Decimal("150.001"), Decimal("150.003")) == ("150.001", "150.003")
+    assert ends(Decimal("819.75"), Decimal("821.25")) == ("819.75", "821.25")
+    third = Decimal(400) / 3
+    assert ends(third, third) == ("133.33", "133.33")
 
 
 def test_no_streams() -> None:

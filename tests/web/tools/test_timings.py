@@ -180,7 +180,9 @@ def test_each_configuration_of_a_result_file_is_compared_with_its_like(tools: Te
     assert answer.status_code == 303
     tree = LexborHTMLParser(tools.get(answer.headers["location"]).text)
     assert verdict(tree) == (
-        "2 configurations were timed before and after, each compared by itself: 1 with a difference, 1 alike."
+        "2 configurations were timed before and after, each compared by itself: 1 with a difference, "
+        "1 alike. Were nothing changed, up to 0.0571 of the 2 with 4 repetitions or more would come out with "
+        "a difference by chance, on average."
     )
     rows = [[cell.text() for cell in row.css("th, td")] for row in tree.css("#found tbody tr")][:2]
     assert rows == [
@@ -194,7 +196,11 @@ def test_each_configuration_of_a_result_file_is_compared_with_its_like(tools: Te
     assert len(tree.css("svg")) == 2
     names = [each.attributes["id"] for each in tree.css("[id]")]
     assert len(names) == len(set(names))
-    table = csv.DictReader(io.StringIO(tools.get(answer.headers["location"].replace("?", ".csv?")).text))
+    table = list(
+        csv.DictReader(io.StringIO(tools.get(answer.headers["location"].replace("?", ".csv?")).text))
+    )
+    # 2 / C(8, 4) of each: 2 x 2 / 70 = 0.05714.
+    assert (table[-1]["quantity"], table[-1]["value"][:7]) == ("differences_by_chance_at_most", "0.05714")
     outcomes = [(row["configuration"][:7], row["value"]) for row in table if row["quantity"] == "outcome"]
     assert outcomes == [("prefill", "same"), ("decode,", "different")]
 
@@ -205,6 +211,19 @@ def test_a_link_of_several_configurations_holds_what_is_read_of_them() -> None:
     assert document(held) == document(typed)
     assert link(held) == held
     assert "gguf" not in str(held)
+
+
+def test_a_link_of_numbers_holds_how_many_the_files_kept_in_flight(tools: TestClient) -> None:
+    """The log of 64 at once is of others where results say 8: on the page, and of its link again."""
+    before, after = (json.dumps([results.vllm(rate + each) for each in range(4)]) for rate in (820.0, 920.0))
+    typed = {"before": before, "after": after, "log": "Engine 000: Running: 60 reqs, Waiting: 4 reqs"}
+    held = link(typed)
+    assert (held["sent"], held["before"]) == ("8", "820.0\n821.0\n822.0\n823.0")
+    assert document(held) == document(typed)
+    answer = tools.post(PATH, data=typed)
+    tree = LexborHTMLParser(tools.get(answer.headers["location"]).text)
+    assert verdict(tree) == "No finding: foreign_load."
+    assert link({**typed, "sent": "70"})["sent"] == "70"
 
 
 def test_a_set_that_several_configurations_cannot_be_compared_with_is_refused(tools: TestClient) -> None:
