@@ -48,12 +48,13 @@ def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: Ma
         remarks.append(
             f"{prompts - completed:,} of {prompts:,} prompts did not complete, and it does not say why."
         )
+    per_pass = _per_pass(document, place)
     return Run(
         place=place,
         tool=tool,
         model=name_of(document.get("model_id")),
         phase="decode",
-        settings=settings_of(settings),
+        settings=settings_of({**settings, **({_DRAFTS: "yes"} if per_pass is not None else {})}),
         tokens_per_s=(rate,),
         sent=_in_flight(document, place),
         completed=completed,
@@ -64,7 +65,7 @@ def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: Ma
         mean_ttft_ms=optional(document, "mean_ttft_ms", place=place) or None,
         mean_prompt_tokens=mean_of(optional(document, "total_input_tokens", place=place), completed),
         mean_output_tokens=mean_of(tokens, completed),
-        per_pass=_per_pass(document, place),
+        per_pass=per_pass,
         remarks=tuple(remarks),
     )
 
@@ -91,6 +92,9 @@ def _per_pass(document: Mapping[str, Any], place: str) -> Decimal | None:
     lengths = (optional(document, key, place=place) for key in DRAFTED)
     return next((length for length in lengths if length and length > 1), None)
 
+
+_DRAFTS: Final = "drafts verified"
+"""A setting of ours: passes that verify drafts are another condition, though no field of a result says so."""
 
 DRAFTED: Final = ("spec_decode_acceptance_length", "accept_length")
 """Where vLLM's and SGLang's results tell how many tokens a pass gave a stream, the model's own among them."""

@@ -10,6 +10,7 @@ from app.domain.serving.bench_kept import kept_results
 from app.domain.serving.bench_run import whole
 from app.domain.serving.benches import Run, read_runs
 from app.domain.serving.benchmarked import configurations
+from app.domain.serving.paired import compared_timed, read_timed
 from tests.domain.serving import results
 
 
@@ -108,7 +109,12 @@ def test_what_a_sweep_of_vllm_varied_tells_configurations_apart() -> None:
 def test_nothing_that_a_run_of_vllm_measured_tells_configurations_apart() -> None:
     """Each number of a detailed result is another one in the second run, but for what was asked for."""
     asked = {"num_prompts", "max_concurrency", "burstiness"}
-    probes = {"probe_completed": 9, "probe_p99_e2el_ms": 1.5, "request_goodput": 2.0, "request_goodput:": 2.0}
+    probes: dict[str, Any] = {
+        "probe_completed": 9,
+        "probe_p99_e2el_ms": 1.5,
+        "request_goodput": 2.0,
+        "request_goodput:": 2.0,
+    }
     more = {"mean_client_queue_time_ms": 1.5, "p99.9_e2el_ms": 9.5, "diffusion_steps_per_canvas": 2.5}
     lists = {"anew_of_each_request": [0.5] * 65, "rps_change_events": [{"rps": 1, "timestamp": "2026"}]}
     first = results.vllm_detailed(**probes, **more, **lists, run_number=1, seed=7)
@@ -124,3 +130,22 @@ def test_nothing_that_a_run_of_vllm_measured_tells_configurations_apart() -> Non
 def test_an_object_of_a_sweep_is_not_shown() -> None:
     (run,) = runs_of(results.vllm(speculative_config={"method": "ngram", "model": results.SAID}))
     assert dict(run.settings)["speculative_config"].startswith("sha256 ")
+
+
+def test_runs_with_drafts_repeat_none_without() -> None:
+    plain = [results.vllm(820.0 + at) for at in range(4)]
+    drafted = [results.vllm(860.0 + at, spec_decode_acceptance_length=2.4) for at in range(4)]
+    assert counts(*plain, *drafted) == [4, 4]
+    assert counts(results.sglang(640.0), results.sglang(660.0, accept_length=2.8)) == [1, 1]
+
+
+def test_drafts_that_are_the_change_are_what_two_sides_are_compared_for() -> None:
+    before, after = (
+        read_timed([(results.as_bytes(*side), "r")], unit="tokens/s")
+        for side in (
+            [results.vllm(820.0 + at) for at in range(4)],
+            [results.vllm(860.0 + at, spec_decode_acceptance_length=2.4) for at in range(4)],
+        )
+    )
+    (pair,) = compared_timed(before, after, unit="tokens/s").pairs
+    assert (pair.comparison.before.count, pair.comparison.after.count) == (4, 4)
