@@ -93,13 +93,14 @@ class Metric:
 
 
 def _listed_usd(row: Row, _view: View) -> Decimal | None:
+    """Return the price of one whole GPU: a slice has none, or it would rank as a cheap card."""
     micros = row.stored.usd_micros_per_gpu_hour
-    return None if micros is None else Decimal(micros) / MICROS_PER_USD
+    return None if micros is None or row.offer.slice_of else Decimal(micros) / MICROS_PER_USD
 
 
 def _comparable_usd(row: Row, view: View) -> Decimal | None:
-    """A floor is no price and a slice is no card: neither enters a derived figure."""
-    return None if row.offer.is_floor or row.offer.slice_of else _listed_usd(row, view)
+    """A floor is no price: it enters no derived figure."""
+    return None if row.offer.is_floor else _listed_usd(row, view)
 
 
 def _instance_usd(row: Row, _view: View) -> Decimal | None:
@@ -111,7 +112,7 @@ def _no_price(row: Row, _view: View) -> str:
     if row.offer.currency != "USD" and row.stored.rate is None:
         return f"the price is in {row.offer.currency} and there is no exchange rate"
     if row.offer.slice_of:
-        return f"this is a slice of {row.offer.slice_of}, not a whole card"
+        return f"this is a slice of {row.offer.slice_of}, not a whole card: no price per whole GPU"
     return "the price is a floor (written as 'from'), so a figure derived from it would be too low"
 
 
@@ -215,7 +216,7 @@ _METRICS: Final = (
         formula="list price / GPUs of the instance / hours it pays for",
         meaning="List price of one GPU for one hour.",
         source="the provider's page",
-        assumes="list price before any discount, without storage and traffic",
+        assumes="list price before any discount, without storage and traffic; a slice of a card has none",
         nature="price",
         better="lower",
         decimals=2,

@@ -67,7 +67,7 @@ HISTORY_FIELDS: Final = (
     Field(
         key="usd_per_gpu_hour",
         kind="number",
-        meaning=f"{METRICS['usd_per_gpu_hour'].meaning} Missing when the price is not in dollars.",
+        meaning=f"{METRICS['usd_per_gpu_hour'].meaning} Missing for a slice and without dollars.",
         unit=METRICS["usd_per_gpu_hour"].unit,
     ),
     fields.time("valid_from", "When the price began."),
@@ -208,7 +208,7 @@ def _write_history(connection: Connection, path: Path) -> int:
 def _interval(row: RowMapping) -> dict[str, object]:
     values: dict[str, Any] = {str(key): None if value == "" else value for key, value in row.items()}
     micros = values.pop("usd_micros_per_gpu_hour")
-    values["usd_per_gpu_hour"] = None if micros is None else micros / MICROS_PER_USD
+    values["usd_per_gpu_hour"] = None if micros is None or values["slice_of"] else micros / MICROS_PER_USD
     return values
 
 

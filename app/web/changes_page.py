@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from app.domain.accelerators import Catalogue
     from app.domain.changes import Change, PricePoint
+    from app.domain.offers import Offer
     from app.web.boards import Served
     from app.web.changes_query import ChangesQuery, Day, Days
     from app.web.changes_words import Line
@@ -230,8 +231,8 @@ def _plain(change: Change) -> dict[str, Any]:
         "term_days_min": each.term_days_min,
         "term_days_max": each.term_days_max,
         "region": each.region or None,
-        "before": _plain_price(change.before),
-        "after": _plain_price(change.after),
+        "before": _plain_price(change.before, each),
+        "after": _plain_price(change.after, each),
         "change_percent": None if change.percent is None else round(float(change.percent), 4),
         "note": changes_words.note(change) or None,
         "starts_on": change.starts_at.date().isoformat() if change.starts_at else None,
@@ -242,7 +243,8 @@ def _plain(change: Change) -> dict[str, Any]:
     }
 
 
-def _plain_price(point: PricePoint | None) -> dict[str, Any] | None:
+def _plain_price(point: PricePoint | None, offer: Offer) -> dict[str, Any] | None:
+    """Return a price for programs; a slice of a card has none of one GPU."""
     if point is None:
         return None
     micros = point.usd_micros_per_gpu_hour
@@ -250,6 +252,6 @@ def _plain_price(point: PricePoint | None) -> dict[str, Any] | None:
         "list_price": float(point.list_price),
         "currency": point.currency,
         "price_basis": point.price_basis.value,
-        "usd_per_gpu_hour": None if micros is None else micros / MICROS_PER_USD,
+        "usd_per_gpu_hour": None if micros is None or offer.slice_of else micros / MICROS_PER_USD,
         "is_floor": point.is_floor,
     }

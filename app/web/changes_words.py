@@ -102,9 +102,11 @@ def card(offer: Offer) -> str:
 
 
 def about(offer: Offer) -> str:
-    """Return what sets an offer apart beside its card: number of GPUs, pricing, service, region."""
+    """Return what sets an offer apart beside its card: GPUs or what it is a slice of, pricing, region."""
     gpus = f"{offer.gpu_count} GPU" if offer.gpu_count == 1 else f"{offer.gpu_count} GPUs"
     more = f"rented {offer.min_gpus} or more at a time" if offer.min_gpus > 1 else ""
+    if offer.slice_of:
+        gpus = f"a slice of {offer.slice_of}, not a whole GPU"
     parts = (gpus, more, words.pricing(offer), words.SERVICE[offer.service_kind], offer.region)
     return ", ".join(part for part in parts if part)
 

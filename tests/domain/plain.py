@@ -60,14 +60,14 @@ def instance_usd(offer: Offer) -> Number:
 
 
 def gpu_usd(offer: Offer) -> Number:
-    """Dollars of one GPU for one hour, to the micro-dollar, a half going to the even one."""
-    whole = instance_usd(offer)
+    """Dollars of one GPU for one hour, to the micro-dollar, a half to the even one; a slice has none."""
+    whole = None if offer.slice_of else instance_usd(offer)
     return None if whole is None else Fraction(round(whole / offer.gpu_count * 1_000_000), 1_000_000)
 
 
 def comparable_usd(offer: Offer) -> Number:
-    """The same, where figures may be derived from it: not from a floor, not from a slice of a card."""
-    return None if offer.is_floor or offer.slice_of else gpu_usd(offer)
+    """The same, where figures may be derived from it: not from a floor."""
+    return None if offer.is_floor else gpu_usd(offer)
 
 
 def pair_of(offer: Offer) -> PairOf:

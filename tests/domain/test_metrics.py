@@ -188,8 +188,23 @@ def test_a_floor_is_shown_but_nothing_is_derived_from_it(key: str) -> None:
 @pytest.mark.parametrize("key", [*DERIVED, "decode_ceiling_tokens_per_s", "memory_gb", "ops_per_byte"])
 def test_a_slice_is_no_card(key: str) -> None:
     board = board_of(make_offer(accelerator=None, slice_of="h100-sxm", list_price="0.50"))
-    assert figure("usd_per_gpu_hour", board.rows[0], board) == Decimal("0.5")
     assert why(key, board).startswith("this is a slice of h100-sxm")
+
+
+def test_a_slice_has_a_price_by_the_instance_and_none_by_the_gpu_so_that_it_ranks_among_no_cards() -> None:
+    """Half a dollar for part of a card stands after two dollars for a whole one, whichever way one sorts."""
+    part = make_offer(provider="part", accelerator=None, slice_of="h100-sxm", list_price="0.50")
+    board = board_of(part, make_offer(provider="whole", list_price="2.00"))
+    assert figure("usd_per_gpu_hour", board.rows[0], board) is None
+    assert why("usd_per_gpu_hour", board_of(part)) == (
+        "this is a slice of h100-sxm, not a whole card: no price per whole GPU"
+    )
+    assert figure("usd_per_instance_hour", board.rows[0], board) == Decimal("0.5")
+    for sort in ("usd_per_gpu_hour", "-usd_per_gpu_hour"):
+        rows = board.select(OfferQuery(sort=sort)).rows
+        assert [board.rows[number].offer.provider for number in rows] == ["whole", "part"]
+    by_instance = board.select(OfferQuery(sort="usd_per_gpu_hour", per="instance")).rows
+    assert [board.rows[number].offer.provider for number in by_instance] == ["part", "whole"]
 
 
 @pytest.mark.parametrize("key", [*DERIVED, "ops_per_byte", "memory_gb", "tdp_w", "breakeven_multiple"])

@@ -189,7 +189,10 @@ def test_the_history_has_every_price_with_the_time_it_held(engine: Engine, folde
 def test_the_history_is_what_the_table_of_prices_has(market_engine: Engine, folder: Path) -> None:
     write_dumps(market_engine, folder, now=NOW)
     table = pd.read_parquet(folder / "history.parquet")
-    query = "SELECT offer_id, valid_from, valid_to, usd_micros_per_gpu_hour FROM price"
+    query = (
+        "SELECT offer_id, valid_from, valid_to, CASE WHEN slice_of IS NULL THEN usd_micros_per_gpu_hour END "
+        "FROM price JOIN offer ON offer.id = price.offer_id"
+    )
     with reading(market_engine) as connection:
         stored = {tuple(row) for row in connection.execute(text(query))}
     found = {
@@ -203,6 +206,7 @@ def test_the_history_is_what_the_table_of_prices_has(market_engine: Engine, fold
     }
     assert found == stored
     assert len(table) == len(stored) > 100
+    assert table.loc[table["slice_of"].notna(), "usd_per_gpu_hour"].isna().tolist() == [True]
 
 
 # ---------------------------------------------------------------- what stays as it is
