@@ -84,7 +84,10 @@ class Decider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartVerdict:
-    """Whether a part holds: at `hits` of `of` providers where `needed` are; None where no provider tells."""
+    """Whether a part holds: at `hits` of `of` providers where `needed` are; None where no provider tells.
+
+    `announced` are the providers of which it counts a price that no run has seen as the current one yet.
+    """
 
     part: Part
     holds: bool | None
@@ -92,6 +95,7 @@ class PartVerdict:
     of: int
     needed: int
     decider: Decider | None
+    announced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +155,13 @@ def _judge_part(
         of=len(slacks),
         needed=needed,
         decider=decider,
+        announced=tuple(line.provider for line in pairing.counted if _counts_announced(line)),
     )
+
+
+def _counts_announced(line: Line) -> bool:
+    rows = [cell.row for cell in line.cells if cell.row is not None and cell.value is not None]
+    return any(row.stored.announced_since_page for row in rows)
 
 
 def _concerns(part: Part, row: Row) -> bool:

@@ -28,6 +28,7 @@ class Why(StrEnum):
     SPEC = "spec"
     FORM = "form_factor"
     FLOOR = "floor"
+    ANNOUNCED = "announced"
     STALE = "stale"
 
 
@@ -35,6 +36,7 @@ WHY_MEANINGS: Final = {
     Why.SPEC: "another published bandwidth of a card would change who wins or whether it breaks even",
     Why.FORM: "the page names no form factor, and another variant would change the order",
     Why.FLOOR: "the price is only known to be at least this, and at this price the card would do best",
+    Why.ANNOUNCED: "the price was announced for this date, and no run has seen it as the current one yet",
     Why.STALE: "the price has not been seen for a while and may have moved",
 }
 
@@ -43,7 +45,8 @@ WHY_MEANINGS: Final = {
 class Doubt:
     """One thing that could change the order of two cards of a line, or a card's place in it.
 
-    `card` is the one in doubt and `other` the one it would change places with, None for an old price.
+    `card` is the one in doubt and `other` the one it would change places with, None for an old price
+    and for one that was only announced.
     `instead` is the card as it would then be. `value` and `other_value` are both figures as they would be.
     """
 
@@ -87,8 +90,16 @@ def line_doubts(
         for doubt in _pair_doubts(one, two, question=question, view=view)
     ]
     found += _floors(cells, question=question, view=view, terms=terms, winners=winners, rows=rows)
-    found += [Doubt(why=Why.STALE, card=cell.card) for cell in shown if cell.row and cell.row.is_stale]
+    for why, card in _unseen(shown):
+        found.append(Doubt(why=why, card=card))
     return tuple(found)
+
+
+def _unseen(cells: Sequence[Cell]) -> Iterator[tuple[Why, Accelerator]]:
+    """Yield the cards whose price no run has seen yet, and those whose offer none has seen for long."""
+    rows = [(cell.card, cell.row) for cell in cells if cell.row is not None]
+    yield from ((Why.ANNOUNCED, card) for card, row in rows if row.stored.announced_since_page)
+    yield from ((Why.STALE, card) for card, row in rows if row.is_stale)
 
 
 def _pair_doubts(one: Cell, two: Cell, *, question: Question, view: View) -> Iterator[Doubt]:

@@ -201,6 +201,9 @@ def part_sentence(each: PartVerdict) -> str:
         came = "yes" if each.holds else "no"
     else:
         came = f"at {each.hits} of {providers(each.of)}, {each.needed} needed"
+    if each.announced:
+        whose = joined([words.provider_name(name) for name in each.announced])
+        came += f"; it counts a price of {whose} that is announced and no run has seen"
     return f"{condition(part)}: {came}."
 
 

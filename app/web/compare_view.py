@@ -35,6 +35,7 @@ _KINDS: Final = {
     Why.SPEC: Flag.DISPUTED_ORDER,
     Why.FORM: Flag.ASSUMED,
     Why.FLOOR: Flag.FLOOR,
+    Why.ANNOUNCED: Flag.ANNOUNCED,
     Why.STALE: Flag.STALE,
 }
 """Which of the board's flags a doubt looks like."""

@@ -21,6 +21,7 @@ DOUBT: Final = {
     Why.SPEC: "disputed",
     Why.FORM: "form factor",
     Why.FLOOR: "from",
+    Why.ANNOUNCED: "announced",
     Why.STALE: "stale",
 }
 
@@ -87,8 +88,14 @@ def doubt(line: Line, each: Doubt, *, pairing: Pairing) -> str:
     """Return one doubt as a sentence."""
     names = labels(pairing.question.cards)
     name, provider = names[each.card.id], words.provider_name(line.provider)
+    row = line.cell(each.card.id).row
+    if each.why is Why.ANNOUNCED:
+        begins = f" for {row.stored.price_valid_from.date()}" if row else ""
+        return (
+            f"{provider} has announced this price of its {name}{begins}; no run has seen it as the current "
+            "price yet."
+        )
     if each.why is Why.STALE:
-        row = line.cell(each.card.id).row
         seen = f" since {row.stored.last_seen_at.date()}" if row else ""
         return f"{provider} has not listed its {name} in a good run{seen}; the price may have moved."
     if each.other is None or each.value is None or each.other_value is None:
@@ -122,11 +129,17 @@ def doubts(pairing: Pairing) -> tuple[str, ...]:
 
 
 def _stale(pairing: Pairing) -> tuple[str, ...]:
-    """Return one sentence about all old prices: whose they are, and when they were last seen."""
+    """Return one sentence about all old prices: whose they are, and when they were last seen.
+
+    A price that was only announced has been seen by none, so that it is left out.
+    """
     old = [line for line in pairing.counted if any(each.why is Why.STALE for each in line.doubts)]
     if not old:
         return ()
-    rows = [cell.row for line in old for cell in line.cells if cell.row and cell.row.is_stale]
+    all_rows = [cell.row for line in old for cell in line.cells if cell.row and cell.row.is_stale]
+    rows = [row for row in all_rows if not row.stored.announced_since_page]
+    if not rows:
+        return ()
     seen = sorted(row.stored.last_seen_at.date() for row in rows)
     days = f"on {seen[0]}" if seen[0] == seen[-1] else f"between {seen[0]} and {seen[-1]}"
     whose = (
@@ -134,4 +147,5 @@ def _stale(pairing: Pairing) -> tuple[str, ...]:
         if len(old) == len(pairing.counted)
         else f"prices of {joined([words.provider_name(line.provider) for line in old])}"
     )
-    return (f"A good run last saw {whose} {days}; they may have moved since.",)
+    but = "" if len(rows) == len(all_rows) else " but those that are only announced"
+    return (f"A good run last saw {whose}{but} {days}; they may have moved since.",)

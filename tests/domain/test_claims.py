@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from app.domain.accelerators import load_catalogue
+from app.domain.board import build_board
 from app.domain.claims import Verdict, depends_on, judge, load_claims, parse_claims
 from app.domain.providers import via
+from app.web.claims_view import part_sentence
+from tests.domain import made
 from tests.domain.article import board_of, offer_of
 from tests.domain.bundled import BUNDLED
 
@@ -108,6 +111,17 @@ def test_an_aggregators_word_counts_only_where_the_page_was_not_read() -> None:
     ]
     [part] = judged("h200-beats-h100-sxm", board_of(*own, *theirs)).parts
     assert (part.hits, part.of) == (1, 2)
+
+
+def test_a_condition_tells_whose_price_no_run_has_seen_yet() -> None:
+    """3.00 / 3.35 is 0.896 and 4.00 / 4.80 is 0.833, so that it holds, if the announced price is right."""
+    offers = [offer_of("acme", "h100-sxm", "3.00"), offer_of("acme", "h200-sxm", "4.00")]
+    stored = [made.store(each, at, announced_since_page=at == 1) for at, each in enumerate(offers, 1)]
+    [part] = judged("h200-beats-h100-sxm", build_board(stored, load_catalogue(), instant=made.NOW)).parts
+    assert (part.holds, part.announced) == (True, ("acme",))
+    assert part_sentence(part).endswith("; it counts a price of acme that is announced and no run has seen.")
+    [seen] = judged("h200-beats-h100-sxm", board_of(*offers)).parts
+    assert seen.announced == ()
 
 
 ENTRY = """

@@ -275,6 +275,15 @@ def test_an_old_price_is_a_doubt() -> None:
     ]
 
 
+def test_a_price_that_was_only_announced_is_a_doubt() -> None:
+    offers = [offer_of("acme", "h100-sxm", "3.00"), offer_of("acme", "h200-sxm", "4.00")]
+    stored = [
+        made.store(each, number, announced_since_page=number == 1) for number, each in enumerate(offers, 1)
+    ]
+    [line] = paired(build_board(stored, load_catalogue(), instant=made.NOW)).lines
+    assert [(doubt.why, doubt.card.id) for doubt in line.doubts] == [(Why.ANNOUNCED, "h100-sxm")]
+
+
 @given(stored=made.boards())
 def test_a_doubted_bandwidth_is_one_that_some_choice_of_figures_turns(stored: list[Any]) -> None:
     """Against every choice of figures, worked out with fractions."""

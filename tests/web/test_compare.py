@@ -180,6 +180,30 @@ def test_old_prices_are_said_in_one_sentence(table: TestClient) -> None:
     assert sentences(page, "tbody td:last-child small") == ["in doubt"]
 
 
+BEGINS = "Nebius has announced this price of its H100 SXM for 2026-11-20"
+ANNOUNCED = f"{BEGINS}; no run has seen it as the current price yet."
+
+
+@pytest.mark.parametrize("day", ["", "&as_of=2026-11-20"])
+def test_a_price_that_was_only_announced_is_marked_and_nobody_is_said_to_have_seen_it(
+    client: TestClient, day: str
+) -> None:
+    """Nebius was read on the 4th and the 19th, and said that 3.50 begins on the 20th."""
+    query = f"?gpu=h100-sxm,b200-sxm{day}"
+    document = client.get(f"/compare.json{query}").json()
+    line = next(each for each in document["lines"] if each["provider"] == "nebius")
+    assert line["cells"][0]["usd_per_gpu_hour"] == 3.5
+    assert ("announced", "h100-sxm", ANNOUNCED) in [
+        (each["why"], each["accelerator"], each["sentence"]) for each in line["doubts"]
+    ]
+    assert ANNOUNCED in document["doubts"]
+    seen = [each for each in document["doubts"] if each.startswith("A good run last saw")]
+    assert all("all of these prices between" not in each for each in seen)
+    page = LexborHTMLParser(get(client, f"/compare{query}"))
+    marks = [flag.attributes["title"] for flag in page.css("tbody .flag.announced")]
+    assert marks == [ANNOUNCED]
+
+
 def test_the_document_says_which_cards_a_comparison_takes(client: TestClient) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     for path in ("/compare.json", "/compare.csv"):
