@@ -7,10 +7,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.accelerators import PRECISIONS
+from app.domain.metrics import View
 from app.domain.offers import MICROS_PER_USD, PricingModel
+from app.domain.query import OfferQuery
 from app.domain.roofline import ridge_point
+from app.domain.rows import MANAGED_KINDS
 from app.web import words
 from app.web.kept import answer_kept, base_of, csv_of_objects, json_of, page_of, read_some, tidied
+from app.web.render import said_flag
 from app.web.state import link
 
 if TYPE_CHECKING:
@@ -20,8 +24,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.domain.accelerators import Accelerator
-    from app.domain.query import OfferQuery
-    from app.domain.rows import Row
+    from app.domain.rows import Flag, Row
     from app.web.answers import Answer
     from app.web.boards import Served
 
@@ -35,13 +38,14 @@ class GpuLine:
     """One accelerator, and the row that stands for its cheapest price (None when nobody asks one).
 
     `ridge` is in operations per byte at the query's precision, None without a dense rate. `providers` are
-    ids with names.
+    ids with names. `marks` are the board's warnings of the cheapest row, as it says them.
     """
 
     card: Accelerator
     ridge: Decimal | None
     cheapest: Row | None
     usd_per_gpu_hour: Decimal | None
+    marks: tuple[tuple[Flag, str, str], ...]
     providers: tuple[tuple[str, str], ...]
     offers: int
 
@@ -138,6 +142,7 @@ def gpu_line(card: Accelerator, rows: list[Row], *, precision: str) -> GpuLine:
         ridge=ridge_point(card, precision),
         cheapest=cheapest,
         usd_per_gpu_hour=usd(cheapest),
+        marks=_marks(cheapest, precision=precision),
         providers=tuple(
             sorted(((each, words.provider_name(each)) for each in ids), key=lambda pair: pair[1].casefold())
         ),
@@ -145,10 +150,18 @@ def gpu_line(card: Accelerator, rows: list[Row], *, precision: str) -> GpuLine:
     )
 
 
-def cheapest_on_demand(rows: Iterable[Row]) -> Row | None:
-    """Return the row of the lowest on-demand price; a stale one only where there is no other.
+def _marks(row: Row | None, *, precision: str) -> tuple[tuple[Flag, str, str], ...]:
+    if row is None:
+        return ()
+    view = View(precision=precision, weights_gb=OfferQuery().weights_gb)
+    return tuple(said_flag(row, view, flag=flag) for flag in row.flags)
 
-    Floors and slices are no prices of a card. None when nothing is left.
+
+def cheapest_on_demand(rows: Iterable[Row]) -> Row | None:
+    """Return the row of the lowest on-demand price that one GPU can be had for.
+
+    Only where there is no other: one for several GPUs at least, then one of a managed service or of a variant
+    that is assumed, then a stale one. Floors and slices are no prices of a card. None when nothing is left.
     """
     priced = [
         row
@@ -158,7 +171,13 @@ def cheapest_on_demand(rows: Iterable[Row]) -> Row | None:
         and not row.offer.is_floor
         and not row.offer.slice_of
     ]
-    return min(priced, key=lambda row: (row.is_stale, row.stored.usd_micros_per_gpu_hour), default=None)
+    return min(priced, key=_order, default=None)
+
+
+def _order(row: Row) -> tuple[bool, bool, bool, int]:
+    offer = row.offer
+    is_other = offer.variant_assumed or offer.service_kind in MANAGED_KINDS
+    return (offer.min_gpus > 1, is_other, row.is_stale, row.stored.usd_micros_per_gpu_hour or 0)
 
 
 def usd(row: Row | None) -> Decimal | None:
@@ -191,6 +210,8 @@ def plain_gpu(line: GpuLine) -> dict[str, Any]:
         "cheapest_on_demand_usd_per_gpu_hour": _float(line.usd_per_gpu_hour),
         "cheapest_on_demand_provider": line.cheapest.offer.provider if line.cheapest else None,
         "cheapest_on_demand_offer_id": line.cheapest.stored.offer_id if line.cheapest else None,
+        "cheapest_on_demand_min_gpus": line.cheapest.offer.min_gpus if line.cheapest else None,
+        "cheapest_on_demand_flags": [flag.value for flag in line.cheapest.flags] if line.cheapest else [],
         "offers": line.offers,
         "providers": [each for each, _ in line.providers],
         "sources": list(card.sources),

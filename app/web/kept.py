@@ -106,6 +106,8 @@ def csv_of(name: str, columns: Sequence[str], *, rows: Iterable[Sequence[object]
 def csv_of_objects(name: str, objects: Iterable[Mapping[str, Any]], *, columns: Sequence[str] = ()) -> Answer:
     """Return objects of a document as CSV: what is nested stands under joined keys, lists are joined by bars.
 
+    Flags are joined by spaces, as they are in every other export.
+
     Without `columns` those of the first object are taken, and there has to be one.
     """
     lines = [dict(flat(each)) for each in objects]
@@ -119,7 +121,11 @@ def flat(plain: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obje
         if isinstance(value, dict):
             yield from flat(value, f"{prefix}{key}_")
         else:
-            yield f"{prefix}{key}", " | ".join(map(str, value)) if isinstance(value, list | tuple) else value
+            between = " " if key.endswith("flags") else " | "
+            yield (
+                f"{prefix}{key}",
+                between.join(map(str, value)) if isinstance(value, list | tuple) else value,
+            )
 
 
 def csv_cell(value: object) -> object:

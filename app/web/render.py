@@ -101,12 +101,14 @@ def row_html(
     With `has_picks` the row can be picked to be compared.
     """
     cells = [cell(column, row, view=view) for column in columns]
-    flags = [
-        (flag, f"{words.FLAG[flag]}{counted_flag(row, view, flag=flag)}", _flag_title(flag, row, view))
-        for flag in shown_flags(row, view, columns=columns)
-    ]
+    flags = [said_flag(row, view, flag=flag) for flag in shown_flags(row, view, columns=columns)]
     html: str = _row_macro()(row, cells, evidence_query, title(row), has_picks, flags)
     return html
+
+
+def said_flag(row: Row, view: View, *, flag: Flag) -> tuple[Flag, str, str]:
+    """Return a warning with the words it is said in and what it means for this row."""
+    return flag, f"{words.FLAG[flag]}{counted_flag(row, view, flag=flag)}", _flag_title(flag, row, view)
 
 
 def counted_flag(row: Row, view: View, *, flag: Flag) -> str:

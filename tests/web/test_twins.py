@@ -26,7 +26,7 @@ UNIT = re.compile(
     r"_mtok_(output|input|blended)|_per_stream|_gb_per_gpu|_gb_fp8|_per_token_16bit|_bytes|_tokens)$"
 )
 COUNTS = re.compile(
-    r"^(.*offers|.*_id|min_gpus|gpus_for_weights|gpu_count|.*_runs|.*providers|hits|needed|accelerators|"
+    r"^(.*offers|.*_id|.*min_gpus|gpus_for_weights|gpu_count|.*_runs|.*providers|hits|needed|accelerators|"
     r"term_days_(min|max)|times_a_day|minimum|maximum|.*list_price|memory_(gb_as_written|bandwidth_alt_tb_s)|value|"
     r"decided_by_(rival_)?value|sku|capture_sha256|usd_per_unit_of_currency|"
     r"params_\w+|experts|experts_per_token|layers|slots|max_context|batch|(rented_)?gpus|max_concurrency|api_\w+|"
