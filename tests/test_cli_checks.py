@@ -308,7 +308,7 @@ def test_results_of_all_four_benchmarks_beside_each_other(run: Run, file: Callab
 
 def test_results_beside_the_bounds_of_their_model(run: Run, file: Callable[..., Path]) -> None:
     """A fourth of 820 takes 46.8 % of its time to read, as tests/domain/serving/test_benches.py works out."""
-    files = [file(f"{rate}.json", results.vllm(rate, max_concurrency=4)) for rate in (820, 821, 819, 820)]
+    files = [file(f"{rate}.json", results.vllm(rate, max_concurrency=4)) for rate in (820, 821, 819, 820.0)]
     words = ("bench", "read", *files, "--llm", "Qwen/Qwen3-8B", "--card", "h100-sxm", "--weights", "fp8")
     result = run(*words)
     assert result.exit_code == 0

@@ -19,6 +19,7 @@ from app.domain.serving.bench_run import (
     name_of,
     optional,
     settings_of,
+    stamp_of,
     told,
 )
 from app.domain.serving.reading import InputError, figure, shown
@@ -142,6 +143,7 @@ def _guidellm_run(benchmark: Any, place: str, *, of_all: Mapping[str, Any]) -> R
         itl_ms=_of(metrics, "inter_token_latency_ms", name="median", place=place),
         mean_ttft_ms=_of(metrics, "time_to_first_token_ms", name="mean", place=place),
         mean_prompt_tokens=_of(metrics, "prompt_token_count", name="mean", place=place),
+        stamp=stamp_of(benchmark.get("start_time")),
         mean_output_tokens=_of(metrics, "output_token_count", name="mean", place=place),
     )
 

@@ -82,11 +82,11 @@ def _kept(document: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 def _vllm(document: Mapping[str, Any]) -> dict[str, Any]:
     settings = {name: _plain(value) for name, value in vllm_told(document).items()}
-    return {**settings, **_only(document, (*_SERVING, *DRAFTED)), **_model(document, "model_id")}
+    return {**settings, **_only(document, (*_SERVING, *DRAFTED, "date")), **_model(document, "model_id")}
 
 
 def _sglang(document: Mapping[str, Any]) -> dict[str, Any]:
-    kept = _only(document, (*SGLANG_SETTINGS, *_SERVING, *DRAFTED))
+    kept = _only(document, (*SGLANG_SETTINGS, *_SERVING, *DRAFTED, "date"))
     first, *others = sglang_servers(document)
     server = {**_only(first, SGLANG_SERVER), **_model(first, "model_path")}
     if is_split(document):
@@ -96,7 +96,12 @@ def _sglang(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _llama(document: Mapping[str, Any]) -> dict[str, Any]:
     settings = {name: _plain(value) for name, value in llama_told(document).items()}
-    kept = {**settings, **_model(document, "model_type"), "samples_ts": document["samples_ts"]}
+    kept = {
+        **settings,
+        **_only(document, ("test_time",)),
+        **_model(document, "model_type"),
+        "samples_ts": document["samples_ts"],
+    }
     cards = {name: document[name] for name in _CARDS if _is_list_of_cards(document.get(name))}
     return kept | cards
 
@@ -121,6 +126,7 @@ def _benchmark(one: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: {"successful": _only(metrics[name]["successful"], of)} for name, of in _read(metrics)}
     totals = _only(metrics["request_totals"], ("successful", "errored", "total"))
     return {
+        **_only(one, ("start_time",)),
         "config": {"strategy": _told(guidellm_strategy(one))},
         "metrics": {"request_totals": totals, **kept},
     }

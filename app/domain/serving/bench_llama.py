@@ -15,6 +15,7 @@ from app.domain.serving.bench_run import (
     name_of,
     picked,
     settings_of,
+    stamp_of,
     told,
 )
 from app.domain.serving.layout import llama_layout
@@ -66,6 +67,7 @@ def read_llama(document: Mapping[str, Any], place: str) -> Iterator[Run]:
         sent=1,
         context=count_of(document.get("n_depth"), f"{place}: n_depth"),
         prompt_tokens=count_of(document["n_prompt"], f"{place}: n_prompt") or 0,
+        stamp=stamp_of(document.get("test_time")),
         layout=llama_layout(document),
         kv=_kv(document),
         weights_bytes=_size(document, "model_size"),

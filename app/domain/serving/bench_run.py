@@ -73,8 +73,9 @@ class Run:
     0 in decode. `ttft_ms` and `itl_ms` are medians, `mean_ttft_ms` is a mean; so are `mean_prompt_tokens` and
     `mean_output_tokens` of the requests that completed, each None where the file does not tell. `per_pass` is
     how many tokens a pass gave a stream on average where drafts were verified, None where the file tells of
-    none. `layout` is how GPUs shared the model, None where the file does not tell. `kv` is the id of the
-    cache's format, empty where not told. `weights_bytes` and `params` are those of the file of the model.
+    none. `stamp` is when it ran, as the file has it, empty where not told. `layout` is how GPUs shared
+    the model, None where the file does not tell. `kv` is the id of the cache's format, empty where not told.
+    `weights_bytes` and `params` are those of the file of the model.
     """
 
     place: str
@@ -94,6 +95,7 @@ class Run:
     mean_prompt_tokens: Decimal | None = None
     mean_output_tokens: Decimal | None = None
     per_pass: Decimal | None = None
+    stamp: str = ""
     layout: Layout | None = None
     kv: str = ""
     weights_bytes: int | None = None
@@ -193,6 +195,11 @@ def _setting(value: Any) -> str:
 def name_of(value: Any) -> str | None:
     """Return the name of a model, with a digest where a part of it is left out, None for none."""
     return whole(value, most=_LONGEST_NAME) if isinstance(value, str) and value.strip() else None
+
+
+def stamp_of(value: Any) -> str:
+    """Return when something ran as a file has it, empty where that is no text and no number."""
+    return whole(value) if isinstance(value, str | int | Decimal) and not isinstance(value, bool) else ""
 
 
 def count_of(value: Any, field: str, *, most: int | None = None) -> int | None:

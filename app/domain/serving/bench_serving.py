@@ -21,6 +21,7 @@ from app.domain.serving.bench_run import (
     optional,
     picked,
     settings_of,
+    stamp_of,
     told,
 )
 from app.domain.serving.layout import SGLANG_SIZES, VLLM_SIZES, sglang_layout, vllm_layout
@@ -66,6 +67,7 @@ def _serving(document: Mapping[str, Any], place: str, *, tool: str, settings: Ma
         mean_prompt_tokens=mean_of(optional(document, "total_input_tokens", place=place), completed),
         mean_output_tokens=mean_of(tokens, completed),
         per_pass=per_pass,
+        stamp=stamp_of(document.get("date")),
         remarks=tuple(remarks),
     )
 

@@ -9,7 +9,7 @@ tenth more to read of a cache moves the bound of a batch by less than a tenth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import median
 from typing import TYPE_CHECKING, Final
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from app.domain.serving.bench_run import Run
     from app.domain.serving.layout import Layout
 
+_MOST_NAMED: Final = 3
 LENGTH_TOLERANCE: Final = Decimal("0.1")
 
 
@@ -117,13 +118,37 @@ def _median(values: Iterable[Decimal | None]) -> Decimal | None:
 
 def configurations(runs: Iterable[Run]) -> list[Configuration]:
     """Return the runs by configuration, in the order in which each first comes."""
-    return [_configuration(group) for group in grouped(runs)]
+    return [_configuration(group) for group in grouped(distinct(runs))]
+
+
+def distinct(runs: Iterable[Run]) -> list[Run]:
+    """Return each result once, with a remark where it was given several times.
+
+    All that is read of it is the same, and when it ran is among that: a summary and the files it was made of
+    hold the same results, and so does a file that is given twice.
+    """
+    found: dict[Run, list[str]] = {}
+    for run in runs:
+        found.setdefault(replace(run, place=""), []).append(run.place)
+    return [_once(run, places) for run, places in found.items()]
+
+
+def _once(run: Run, places: Sequence[str]) -> Run:
+    first, *others = places
+    if not others:
+        return replace(run, place=first)
+    more = f" and {len(others) - _MOST_NAMED:,} more" if len(others) > _MOST_NAMED else ""
+    said = f"the same result was given {len(places):,} times, also as {', '.join(others[:_MOST_NAMED])}{more}"
+    return replace(run, place=first, remarks=(*run.remarks, f"{said}; it counts once."))
 
 
 def grouped(runs: Iterable[Run]) -> list[list[Run]]:
-    """Return the runs of each configuration, in the order in which each first comes."""
+    """Return the runs of each configuration, in the order in which each first comes.
+
+    Of runs that are the same in everything, their place as well, one counts.
+    """
     alike: dict[tuple[object, ...], list[tuple[int, Run]]] = {}
-    for at, run in enumerate(runs):
+    for at, run in enumerate(dict.fromkeys(runs)):
         alike.setdefault((run.tool, run.model, run.phase, run.settings), []).append((at, run))
     groups = [
         sorted(group, key=_place)

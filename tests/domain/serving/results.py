@@ -1,13 +1,17 @@
 """Small result files in the formats of four benchmarks, of our own making: no real machine gave them."""
 
 import json
+from itertools import count
 from typing import Any
+
+_RUNS = count(1)
+"""Each result that is made here ran at a time of its own, as no two runs of a server are one."""
 
 
 def vllm(output_throughput: float = 820.0, **other: Any) -> dict[str, Any]:
     """As `vllm bench serve --save-result` writes it: 16,400 tokens, in 20 s at 820 a second."""
     result: dict[str, Any] = {
-        "date": "20261101-101500",
+        "date": f"20261101-{next(_RUNS):06}",
         "backend": "openai",
         "label": None,
         "model_id": "Qwen/Qwen3-8B",
@@ -92,7 +96,7 @@ def llama_bench(
         "n_prompt": n_prompt,
         "n_gen": n_gen,
         "n_depth": 0,
-        "test_time": "2026-11-01T10:15:00Z",
+        "test_time": f"2026-11-01T10:15:00.{next(_RUNS):06}Z",
         "avg_ns": 2961481481,
         "stddev_ns": 13_000_000,
         "avg_ts": sum(samples) / len(samples),

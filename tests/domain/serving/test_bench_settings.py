@@ -115,8 +115,15 @@ def test_nothing_that_a_run_of_vllm_measured_tells_configurations_apart() -> Non
         "request_goodput": 2.0,
         "request_goodput:": 2.0,
     }
-    more = {"mean_client_queue_time_ms": 1.5, "p99.9_e2el_ms": 9.5, "diffusion_steps_per_canvas": 2.5}
-    lists = {"anew_of_each_request": [0.5] * 65, "rps_change_events": [{"rps": 1, "timestamp": "2026"}]}
+    more: dict[str, Any] = {
+        "mean_client_queue_time_ms": 1.5,
+        "p99.9_e2el_ms": 9.5,
+        "diffusion_steps_per_canvas": 2.5,
+    }
+    lists: dict[str, Any] = {
+        "anew_of_each_request": [0.5] * 65,
+        "rps_change_events": [{"rps": 1, "timestamp": "2026"}],
+    }
     first = results.vllm_detailed(**probes, **more, **lists, run_number=1, seed=7)
     second = {
         name: value * 1.001 if isinstance(value, int | float) and name not in asked else value
@@ -149,3 +156,42 @@ def test_drafts_that_are_the_change_are_what_two_sides_are_compared_for() -> Non
     )
     (pair,) = compared_timed(before, after, unit="tokens/s").pairs
     assert (pair.comparison.before.count, pair.comparison.after.count) == (4, 4)
+
+
+def test_one_result_given_twice_counts_once() -> None:
+    """Of 820, 830 and both again the median is 825 of two, too few for a finding."""
+    both = [results.vllm(820.0, run_number=0), results.vllm(830.0, run_number=1)]
+    files = (("run=0.json", both[:1]), ("run=1.json", both[1:]), ("summary.json", both))
+    found = configurations(
+        run for name, documents in files for run in read_runs(results.as_bytes(*documents), name)
+    )
+    (one,) = found
+    assert (one.summary.count, one.summary.median) == (2, Decimal(825))
+    assert [trap.code for trap in one.traps] == ["too_few_repetitions"]
+    assert one.remarks[0] == (
+        "run=0.json: the same result was given 2 times, also as summary.json entry 1; it counts once."
+    )
+    many = configurations(runs_of(*both[:1] * 6))[0]
+    assert many.remarks[0].endswith(
+        "6 times, also as r entry 2, r entry 3, r entry 4 and 2 more; it counts once."
+    )
+
+
+def test_results_of_another_time_are_others_though_their_figures_are_the_same() -> None:
+    assert counts(results.vllm(), results.vllm()) == [2]
+    assert counts(results.llama_bench(samples=(43.0,)), results.llama_bench(samples=(43.0,))) == [2]
+    reports = [results.guidellm(40.0) for _ in range(3)]
+    for report, start in zip(reports, (1762000000.5, 1762000060.5, 1762000000.5), strict=True):
+        report["benchmarks"][0]["start_time"] = start
+    assert counts(*reports) == [2]
+    assert counts(results.llama_bench(samples=(43.0, 43.0, 43.0))) == [3]
+
+
+def test_of_two_sides_each_counts_a_result_of_both_once() -> None:
+    """One file before and after is four repetitions on each side, and on one side twice still four."""
+    data = results.as_bytes(*[results.vllm(820.0 + at) for at in range(4)])
+    once, twice = (read_timed([(data, "r")] * times, unit="tokens/s") for times in (1, 2))
+    for before in (once, twice):
+        (pair,) = compared_timed(before, once, unit="tokens/s").pairs
+        sides = pair.comparison.before.count, pair.comparison.after.count
+        assert (sides, pair.comparison.outcome) == ((4, 4), "same")

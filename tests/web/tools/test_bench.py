@@ -235,8 +235,9 @@ def test_what_does_not_fit_has_no_share(tools: TestClient) -> None:
 
 
 def test_several_results_of_several_tools(tools: TestClient) -> None:
-    llama = results.as_bytes(*[results.llama_bench(samples=(43.2, 43.1, 43.4, 43.3))] * 2).decode()
-    text = f"{FOUR}\n{llama}\n{llama}\n{json.dumps(results.sglang())}\n{json.dumps(results.guidellm(40.0))}"
+    tests = [results.llama_bench(samples=(43.2, 43.1, 43.4, 43.3)) for _ in range(4)]
+    llama = "\n".join(results.as_bytes(*two).decode() for two in (tests[:2], tests[2:]))
+    text = f"{FOUR}\n{llama}\n{json.dumps(results.sglang())}\n{json.dumps(results.guidellm(40.0))}"
     each = found(tools, results=text)["configurations"]
     assert [one["tool"] for one in each] == ["vLLM", "llama-bench", "SGLang", "GuideLLM"]
     assert each[1]["files"] == [f"results {n} entry {m}" for n in (5, 6) for m in (1, 2)]
