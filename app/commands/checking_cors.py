@@ -31,6 +31,8 @@ def cors(settings: Settings, url: str, *, origin: str | None, names: tuple[str, 
     With --header the preflight is asked twice, for a POST without those headers and for one with them, as a
     page may leave them out; the worse of the two counts.
 
+    A server that lets in nobody, or this origin by name, is asked as null and as another made-up origin, too.
+
     Ask the address that browsers use, not the server behind it. Exit code 0: closed; 3: open; 2: cannot tell,
     as for a redirect, a challenge or refusal of something in front, or a server that does not answer, or an
     option is wrong.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.domain.serving.cors import Exchange, further_origin, judge_with
 from app.domain.serving.cors_answer import Answer
 from app.ingest.fetch import ask_for_headers
+from app.ingest.fetched import FetchError
 
 if TYPE_CHECKING:
     from app.domain.serving.cors import Asked, Verdict
@@ -16,12 +17,20 @@ if TYPE_CHECKING:
 def check_cors(asked: Asked, limits: Limits) -> Verdict:
     """Return what a server's answers mean for a page of the origin asked as.
 
-    A closed server is asked as the origin null as well, one that echoes as another made-up origin. Raises
-    FetchError for a server that cannot be reached, is not who it says, or does not answer in time.
+    A closed server is asked as the origin null as well, one that echoes as another made-up origin, and as
+    null where that one is not let in. Raises FetchError for a server that cannot be reached, is not who it
+    says, or does not answer in time; once the first origin is let in, it is open whatever becomes of others.
     """
     first = _exchange(asked, limits)
-    origin = further_origin(first)
-    return judge_with(first, None if origin is None else _exchange(asked.by(origin), limits))
+    further: dict[str, Exchange | str] = {}
+    while (origin := further_origin(first, further)) is not None:
+        try:
+            further[origin] = _exchange(asked.by(origin), limits)
+        except FetchError as error:
+            if not first.is_open:
+                raise
+            further[origin] = str(error)
+    return judge_with(first, further)
 
 
 def _exchange(asked: Asked, limits: Limits) -> Exchange:

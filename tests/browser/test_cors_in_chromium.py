@@ -22,7 +22,7 @@ Reply = tuple[int, dict[str, str]]
 
 # The answer to a preflight for content-type alone, to one for authorization as well, and to all else. Then by
 # hand, from the Fetch standard: whether a page's POST without and with authorization arrives, the first also
-# with cookies, and whether the page can read the GET.
+# with cookies, and whether the page can read the GET. One that is led on with leave is decided by the last.
 CASES: dict[str, tuple[Reply, Reply, Reply, tuple[bool, bool, bool, bool]]] = {
     "wild": ((204, {**STAR, NAMES: "*"}),) * 2 + ((401, {}), (True, False, False, False)),
     "listed": ((200, {**STAR, NAMES: "Content-Type"}),) * 2 + ((405, STAR), (True, False, False, True)),
@@ -55,11 +55,21 @@ CASES: dict[str, tuple[Reply, Reply, Reply, tuple[bool, bool, bool, bool]]] = {
     "closed": ((400, {}),) * 2 + ((200, {}), (False, False, False, False)),
     "redirected": ((307, {**STAR, NAMES: "*", "location": "/elsewhere"}),) * 2
     + ((200, {}), (False, False, False, False)),
+    "led on to a closed one": ((405, {}),) * 2
+    + ((302, {**STAR, "location": "/closed"}), (False, False, False, False)),
+    "led on to an open one": ((405, {}),) * 2
+    + ((307, {**STAR, "location": "/listed"}), (False, False, False, True)),
+    "led on without leave": ((405, {}),) * 2 + ((301, {"location": "/listed"}), (False, False, False, False)),
+    "led to nowhere": ((405, {}),) * 2 + ((302, STAR), (False, False, False, True)),
+    "no redirect": ((405, {}),) * 2 + ((300, {**STAR, "location": "/closed"}), (False, False, False, True)),
     "cookies": ((200, {**CREDS, NAMES: "content-type"}),) * 2 + ((200, CREDS), (True, False, True, True)),
     "cookies, wild": ((200, {**CREDS, NAMES: "*"}),) * 2 + ((200, CREDS), (True, False, False, True)),
 }
 LENIENT = ("wild", "cookies, wild", "refused without, wild")
 """Where Chromium may send what the standard refuses: in 156 at least, its * covers authorization, too."""
+
+LED_ON = ("led on to a closed one", "led on to an open one")
+"""Where the last answer decides whether the GET is read, so the check does not tell."""
 
 FETCHES = """async url => {
   const post = (headers, credentials) => fetch(url, {
@@ -131,4 +141,47 @@ def test_a_page_gets_what_the_check_says_and_no_more(name: str, page: Page) -> N
     assert sent.count(True) in ({0, 1} if name in LENIENT else {int(full)})
     assert may_read is reads
     with_cookies = may_post_with_credentials(found.asked.bare, found.preflight)
-    assert (found.may_post_bare, found.may_post_full, with_cookies, found.may_read) == CASES[name][3]
+    assert (found.may_post_bare, found.may_post_full, with_cookies) == (bare, full, cookies)
+    assert found.may_read is (None if name in LED_ON else reads)
+
+
+FRAMED = """url => new Promise(resolve => {
+  addEventListener("message", said => resolve(said.data), {once: true});
+  const frame = document.createElement("iframe");
+  frame.sandbox = "allow-scripts";
+  frame.srcdoc = `<script>fetch(${JSON.stringify(url)}).then(
+    () => parent.postMessage(true, "*"), () => parent.postMessage(false, "*"))</` + `script>`;
+  document.body.append(frame);
+})"""
+
+
+class Listed:
+    """Lets in by name the origins of a list, with cookies and logins."""
+
+    def __init__(self, *listed: str) -> None:
+        self.listed = listed
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            request = Request(scope)
+            origin = request.headers.get("origin", "")
+            headers = {**CREDS, NAMES: "content-type"} if origin in self.listed else {}
+            await Response(headers=_filled(headers, request))(scope, receive, send)
+
+
+@pytest.mark.parametrize(
+    ("listed", "kind", "reads"),
+    [
+        (("https://chat.example", "null"), "null_origin", True),
+        (("https://chat.example",), "this_origin", False),
+    ],
+)
+def test_a_list_with_null_is_read_by_a_sandboxed_frame_of_any_site(
+    listed: tuple[str, ...], kind: str, page: Page, *, reads: bool
+) -> None:
+    with listening(Listed(*listed)) as address:
+        assert page.evaluate(FETCHES, f"{address}/v1") is False
+        assert page.evaluate(FRAMED, f"{address}/v1") is reads
+        asked = asked_of(f"{address}/v1", origin="https://chat.example")
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(check_cors, asked, LIMITS).result().kind == kind

@@ -192,6 +192,23 @@ CASES: dict[str, tuple[Settings | None, tuple[str, ...], str, int, bool, bool]] 
     # Any page can take the origin null, so a list that holds it is open whatever is asked as.
     "null": ({**ALL, "allow_origins": ["null"]}, (), "null_origin", 3, True, True),
     "null-as-null": ({**ALL, "allow_origins": ["null"]}, ("--origin", "null"), "null_origin", 3, True, True),
+    "ui-and-null": (
+        {**ALL, "allow_origins": [UI, "null"]},
+        ("--origin", UI),
+        "null_origin",
+        3,
+        True,
+        True,
+    ),
+    "ui-and-null-creds": (
+        {**ALL, "allow_origins": ["null", UI], "allow_credentials": True},
+        ("--origin", UI),
+        "null_origin",
+        3,
+        True,
+        True,
+    ),
+    "ui-and-null-get": ({"allow_origins": [UI, "null"]}, ("--origin", UI), "null_origin", 3, False, True),
     "ui-as-null": ({**ALL, "allow_origins": [UI]}, ("--origin", "null"), "closed", 0, False, False),
     "all-as-null": (BY_DEFAULT_OPEN, ("--origin", "null"), "wildcard", 3, True, True),
 }
@@ -203,6 +220,13 @@ Raw = Callable[[str], bytes | None]
 @contextmanager
 def raw(reply: Raw) -> Iterator[str]:
     """Serve what a function gives for each method, nothing at all for None."""
+    with spoken(lambda text: reply(text.partition(" ")[0])) as url:
+        yield url
+
+
+@contextmanager
+def spoken(reply: Raw) -> Iterator[str]:
+    """Serve what a function gives for each request as it came."""
     held: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -212,7 +236,7 @@ def raw(reply: Raw) -> Iterator[str]:
                     connection, _ = listener.accept()
                 except OSError:
                     return
-                text = reply(connection.recv(65_536).decode("latin-1").partition(" ")[0])
+                text = reply(connection.recv(65_536).decode("latin-1"))
                 if text is None:
                     held.append(connection)
                     continue
@@ -230,6 +254,164 @@ def raw(reply: Raw) -> Iterator[str]:
                 connection.close()
 
 
+Told = Callable[[str, str], tuple[int, dict[str, str]]]
+"""Gives status and headers of the answer to a method as an origin."""
+
+ALLOW = "access-control-allow-origin"
+
+
+@contextmanager
+def telling(told: Told) -> Iterator[str]:
+    """Serve what a function gives for each method and origin, and the same every time."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope)
+        status, headers = told(request.method, request.headers["origin"])
+        await Response(status_code=status, headers=headers)(scope, receive, send)
+
+    with listening(answer) as url:
+        yield url
+
+
+def let_in(origin: str) -> tuple[int, dict[str, str]]:
+    """Give the answer of a server that lets an origin in by name."""
+    return 200, {ALLOW: origin, "access-control-allow-headers": "content-type,authorization"}
+
+
+def shut_out(method: str) -> tuple[int, dict[str, str]]:
+    """Give that of one that does not, as Starlette's layer answers."""
+    return (400 if method == "OPTIONS" else 200), {}
+
+
+def except_for(unlike: dict[str, tuple[int, dict[str, str]]], listed: tuple[str, ...] | None) -> Told:
+    """Give a server with a list, or one that echoes where that is None, which answers some otherwise."""
+
+    def told(method: str, origin: str) -> tuple[int, dict[str, str]]:
+        if origin in unlike:
+            return unlike[origin]
+        return let_in(origin) if listed is None or origin in listed else shut_out(method)
+
+    return told
+
+
+PAGE, INVALID = "https://some-page.example", "https://no-such-page.invalid"
+TO_LOGIN = (302, {"location": "/login"})
+BALANCER = (503, {"server": "awselb/2.0"})
+
+
+def led_on(status: int, leave: str, preflight: tuple[int, dict[str, str]]) -> Told:
+    """Give a server whose GET is redirected with leave for an origin, or for whoever asks."""
+
+    def told(method: str, origin: str) -> tuple[int, dict[str, str]]:
+        if method == "OPTIONS":
+            return preflight
+        return status, {"location": "/there", ALLOW: leave.replace("{origin}", origin)}
+
+    return told
+
+
+# By hand, of what a server says to each origin: what is asked as, the verdict, exit code, whether the page
+# that the verdict is about may send a JSON POST and read the GET, and what the first sentence must hold. A
+# 429, a gateway's 503 or 504, a redirect says nothing of a list, so who got one was not refused by it.
+NOT_ALL_ANSWERED = "The other origin was not answered: as https://no-such-page.invalid, the preflight "
+NULL_NOT = "gets nothing, but as null, which any page can take, the preflight "
+Row = tuple[Told, str, str, int, bool, bool | None, str]
+SECONDS: dict[str, Row] = {
+    "null got 429": (
+        except_for({"null": (429, {})}, ()),
+        *(PAGE, "cannot_tell", 2, False, False, f"{NULL_NOT}got 429"),
+    ),
+    "null got 504": (
+        except_for({"null": (504, {})}, ()),
+        *(PAGE, "cannot_tell", 2, False, False, f"{NULL_NOT}got 504"),
+    ),
+    "null redirected": (
+        except_for({"null": TO_LOGIN}, ()),
+        *(PAGE, "cannot_tell", 2, False, False, f"{NULL_NOT}is redirected (302) to /login"),
+    ),
+    "null redirected with leave": (
+        lambda method, origin: (
+            (307, {"location": "/there", ALLOW: "null"})
+            if (method, origin) == ("GET", "null")
+            else shut_out(method)
+        ),
+        *(PAGE, "cannot_tell", 2, False, None, "as null, which any page can take, the GET is redirected"),
+    ),
+    "null challenged": (
+        except_for({"null": (403, {"cf-mitigated": "challenge"})}, ()),
+        *(PAGE, "cannot_tell", 2, False, False, f"{NULL_NOT}got 403 from what stands in front"),
+    ),
+    "null at fault": (
+        except_for({"null": (500, {})}, ()),
+        *(PAGE, "cannot_tell", 2, False, False, f"{NULL_NOT}got 500"),
+    ),
+    "echo, the other got 429": (
+        except_for({INVALID: (429, {}), "null": (429, {})}, None),
+        *(PAGE, "at_least_this_origin", 3, True, True, f"{NOT_ALL_ANSWERED}got 429"),
+    ),
+    "echo, the other got 503": (
+        except_for({INVALID: BALANCER, "null": BALANCER}, None),
+        *(PAGE, "at_least_this_origin", 3, True, True, f"{NOT_ALL_ANSWERED}got 503"),
+    ),
+    # Any page can take null, so that much is known; whether it is an echo is not.
+    "echo, the other alone got 504": (
+        except_for({INVALID: (504, {})}, None),
+        *(PAGE, "null_origin", 3, True, True, f"{NOT_ALL_ANSWERED}got 504"),
+    ),
+    "list, null got 429": (
+        except_for({"null": (429, {})}, (UI,)),
+        *(
+            UI,
+            "at_least_this_origin",
+            3,
+            True,
+            True,
+            "which any page can take, was not answered: as null, the",
+        ),
+    ),
+    "list, the other redirected": (
+        except_for({PAGE: TO_LOGIN}, (UI,)),
+        *(UI, "at_least_this_origin", 3, True, True, "The other origin was not answered: as https://some-"),
+    ),
+    "list": (except_for({}, (UI,)), UI, "this_origin", 3, True, True, f"{UI}, and not {PAGE}: the page may"),
+    "list with null": (
+        except_for({}, (UI, "null")),
+        *(UI, "null_origin", 3, True, True, "every page can take the origin null, in a sandboxed frame:"),
+    ),
+    # A GET that fails the same for whoever asks is no sign of a second origin that was not answered.
+    "list, no such GET": (
+        lambda method, origin: (
+            (404 if method == "GET" else 204 if origin == UI else 404),
+            let_in(origin)[1] if origin == UI else {},
+        ),
+        *(UI, "this_origin", 3, True, True, f"{UI}, and not {PAGE}: the page may"),
+    ),
+    "GET redirected": (
+        led_on(302, "*", (405, {})),
+        *(PAGE, "cannot_tell", 2, False, None, "the GET is redirected (302) to /there, where a browser"),
+    ),
+    "GET redirected by name": (
+        led_on(308, "{origin}", (405, {})),
+        *(PAGE, "cannot_tell", 2, False, None, "the GET is redirected (308) to /there, where a browser"),
+    ),
+    "GET redirected, POST open": (
+        led_on(301, "*", let_in("*")),
+        *(PAGE, "wildcard", 3, True, None, "may send a JSON POST; the GET is redirected (301), and the last"),
+    ),
+    # Without an address a browser goes nowhere, and without leave it does not go.
+    "GET redirected to nowhere": (
+        lambda method, _: (405, {}) if method == "OPTIONS" else (302, {ALLOW: "*"}),
+        *(PAGE, "wildcard", 3, False, True, "the page may read the answer to a GET"),
+    ),
+    "GET redirected without leave": (
+        led_on(303, "https://another.example", (405, {})),
+        *(PAGE, "cannot_tell", 2, False, False, "the GET is redirected (303) to /there: check that"),
+    ),
+}
+
+
 def http(status: int, *headers: str) -> bytes:
     lines = [f"HTTP/1.1 {status} X", *headers, "content-length: 0", "connection: close", "", ""]
     return "\r\n".join(lines).encode("latin-1")
@@ -237,3 +419,16 @@ def http(status: int, *headers: str) -> bytes:
 
 def both(reply: bytes | None) -> Raw:
     return lambda _: reply
+
+
+def hangs_up_on(*origins: str, listed: str) -> Raw:
+    """Give a server with a list of one, which says nothing to some others."""
+
+    def reply(text: str) -> bytes:
+        origin = next(line[8:] for line in text.split("\r\n") if line.lower().startswith("origin: "))
+        if origin in origins:
+            return b""
+        headers = let_in(origin)[1] if origin == listed else {}
+        return http(200, *(f"{name}: {value}" for name, value in headers.items()))
+
+    return reply

@@ -23,18 +23,24 @@ from tests.ingest.cors_servers import (
     BY_DEFAULT_CLOSED,
     BY_DEFAULT_OPEN,
     CASES,
+    INVALID,
+    SECONDS,
     UI,
     Raw,
     Settings,
     app,
     both,
+    hangs_up_on,
     http,
     raw,
     served,
+    spoken,
+    telling,
 )
 from tests.web.server import listening
 
 Run = Callable[..., Result]
+WITH_CREDENTIALS = ("ui-as-ui-creds", "ui-and-null-creds")
 CLOSED = f"a page at {MADE_UP[0]} can neither send a JSON POST nor read the answer to a GET."
 LIMITS = Limits(user_agent="InferPrice/test", delay_s=0, timeout_s=10, max_body_bytes=1_000)
 
@@ -64,7 +70,7 @@ def test_the_verdict_on_a_setting(name: str, url: str, run: Run) -> None:
     assert (answer["verdict"], result.exit_code) == (verdict, exit_code)
     assert (answer["may_send_json_post"], answer["may_read_plain_get"]) == (may_post, may_read)
     assert answer["is_open"] is (exit_code == 3)
-    assert answer["with_credentials"] is ((verdict == "echoes_with_credentials") or name == "ui-as-ui-creds")
+    assert answer["with_credentials"] is ((verdict == "echoes_with_credentials") or name in WITH_CREDENTIALS)
     # A route that only takes a POST is the same behind the layer.
     assert run(f"{url}/{name}/v1/chat/completions", *words).exit_code == exit_code
 
@@ -213,6 +219,33 @@ def test_what_a_server_says_that_is_not_starlette(reply: Raw, exit_code: int, wo
     assert (result.exit_code, found.exit_code) == (exit_code, exit_code)
     assert result.stdout.startswith(words)
     assert json.loads(found.stdout)["is_open"] is {0: False, 2: None, 3: True}[exit_code]
+
+
+@pytest.mark.parametrize("name", SECONDS)
+def test_a_second_origin_and_a_redirect_count_as_what_they_are(name: str, run: Run) -> None:
+    told, origin, verdict, exit_code, may_post, may_read, words = SECONDS[name]
+    with telling(told) as address:
+        result = run(f"{address}/v1", "--origin", origin)
+        answer = json.loads(run(f"{address}/v1", "--origin", origin, "--format", "json").stdout)
+    assert (answer["verdict"], result.exit_code) == (verdict, exit_code)
+    assert answer["is_open"] is {2: None, 3: True}[exit_code]
+    assert (answer["may_send_json_post"], answer["may_read_plain_get"]) == (may_post, may_read)
+    assert words in result.stdout.splitlines()[0]
+    assert answer["with_credentials"] is False
+
+
+def test_a_second_origin_that_gets_no_answer_closes_nothing(run: Run) -> None:
+    """The first was let in, so the server is open, to it at least; one that lets in none may let in null."""
+    for listed, told in (
+        (MADE_UP[0], ("at_least_this_origin", True, 3)),
+        (UI, ("cannot_tell", None, 2)),
+    ):
+        with spoken(hangs_up_on(INVALID, "null", listed=listed)) as address:
+            result = run(address, "--format", "json")
+        answer = json.loads(result.stdout)
+        assert (answer["verdict"], answer["is_open"], result.exit_code) == told
+        if listed == MADE_UP[0]:
+            assert f"The other origin was not answered: {address} ended in" in answer["sentences"][0]
 
 
 def test_a_wildcard_for_headers_does_not_cover_authorization(run: Run) -> None:

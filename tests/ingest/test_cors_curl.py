@@ -23,7 +23,22 @@ from app.domain.serving.cors_pasted import kept_answers, read_pasted
 from app.domain.serving.documents import cors_document, pasted_document
 from app.ingest.cors import check_cors
 from app.ingest.fetched import Limits
-from tests.ingest.cors_servers import BY_DEFAULT_OPEN, CASES, app, both, http, raw, served
+from tests.ingest.cors_servers import (
+    BY_DEFAULT_OPEN,
+    CASES,
+    INVALID,
+    PAGE,
+    SECONDS,
+    UI,
+    app,
+    both,
+    hangs_up_on,
+    http,
+    raw,
+    served,
+    spoken,
+    telling,
+)
 from tests.web.server import listening
 
 Write = Callable[[Asked], str]
@@ -98,7 +113,7 @@ def test_what_is_pasted_gets_the_verdict_of_the_command(name: str, write: Write,
 
 
 REFUSED = ("cf-mitigated: challenge", "cf-ray: 8abc-FRA")
-PAGE = "content-type: text/html; charset=utf-8"
+HTML = "content-type: text/html; charset=utf-8"
 ODD: dict[str, tuple[Any, str, bool | None]] = {
     "challenge": (both(http(403, *REFUSED)), "in_front", None),
     "edge": (both(http(403, "server: cloudflare", "cf-ray: 8abc-FRA")), "in_front", None),
@@ -107,8 +122,8 @@ ODD: dict[str, tuple[Any, str, bool | None]] = {
         "closed",
         False,
     ),
-    "pages": (both(http(200, PAGE)), "in_front", None),
-    "framework": (both(http(200, PAGE, "allow: GET, OPTIONS")), "closed", False),
+    "pages": (both(http(200, HTML)), "in_front", None),
+    "framework": (both(http(200, HTML, "allow: GET, OPTIONS")), "closed", False),
     "gateway": (
         lambda method: http_of(method, "server: nginx", "access-control-allow-origin: *"),
         "in_front",
@@ -145,6 +160,40 @@ def test_answers_that_no_layer_gives_get_the_same_verdict(name: str, names: tupl
     assert finding.sentences == by_asking.sentences
     assert pasted_document(finding).items() >= cors_document(by_asking).items()
     assert find_pasted(asked, read_pasted(asked, answers=kept_answers(asked, pasted))) == finding
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("name", SECONDS)
+def test_what_is_pasted_of_a_second_origin_or_a_redirect_gets_the_verdict_of_the_command(
+    name: str, write: Write
+) -> None:
+    told, origin, verdict, exit_code, may_post, may_read, words = SECONDS[name]
+    with telling(told) as address:
+        asked = asked_of(f"{address}/v1", origin=origin)
+        pasted = read_pasted(asked, answers=write(asked))
+        by_asking = check_cors(asked, LIMITS)
+    finding = find_pasted(asked, pasted)
+    is_open = {2: None, 3: True}[exit_code]
+    assert (finding.kind, finding.is_open) == (by_asking.kind, by_asking.is_open) == (verdict, is_open)
+    assert (finding.own.may_post, finding.own.may_read) == (may_post, may_read)
+    assert finding.sentences == by_asking.sentences
+    assert words in finding.sentences[0]
+    assert pasted_document(finding).items() >= cors_document(by_asking).items()
+    assert find_pasted(asked, read_pasted(asked, answers=kept_answers(asked, pasted))) == finding
+
+
+@BY_CURL
+@pytest.mark.parametrize(
+    ("listed", "kind", "is_open"), [(PAGE, "at_least_this_origin", True), (UI, "cannot_tell", None)]
+)
+def test_a_second_origin_without_an_answer_is_open_where_the_first_was_let_in(
+    listed: str, kind: str, *, is_open: bool | None
+) -> None:
+    with spoken(hangs_up_on(INVALID, "null", listed=listed)) as address:
+        asked = asked_of(f"{address}/v1")
+        finding = find_pasted(asked, read_pasted(asked, answers=by_curl(asked)))
+    assert (finding.kind, finding.is_open, finding.missing) == (kind, is_open, ())
+    assert "got no whole answer: curl got none" in finding.sentences[0]
 
 
 @BY_CURL

@@ -22,6 +22,7 @@ from app.domain.serving.reading import InputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from typing import TypeGuard
 
     from app.domain.serving.cors_answer import Answer
 
@@ -34,6 +35,7 @@ Kind = Literal[
     "echoes",
     "echoes_with_credentials",
     "this_origin",
+    "at_least_this_origin",
     "null_origin",
     "in_front",
     "cannot_tell",
@@ -45,6 +47,7 @@ WORDS: Final[Mapping[Kind, str]] = {
     "echoes": "echoes any origin",
     "echoes_with_credentials": "echoes with credentials",
     "this_origin": "lets in this origin",
+    "at_least_this_origin": "lets in this origin, at least",
     "null_origin": "lets in the origin null",
     "in_front": "answered by something in front",
     "cannot_tell": "cannot tell",
@@ -74,7 +77,10 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _UNASKED: Final = (
     "A plain GET needs no preflight, nor a POST of plain text: the server gets them from any page."
 )
-_WORST_FIRST: Final[tuple[Kind, ...]] = ("echoes_with_credentials", "echoes", "null_origin", "wildcard")
+_WORST_FIRST: Final[tuple[Kind, ...]] = (
+    *("echoes_with_credentials", "echoes", "null_origin", "wildcard"),
+    *("at_least_this_origin", "this_origin"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +141,11 @@ class Exchange:
         return [("preflight", self.preflight), *full]
 
     @property
+    def answers(self) -> Sequence[tuple[What, Answer]]:
+        """All answers."""
+        return [*self.preflights, ("GET", self.plain)]
+
+    @property
     def posts(self) -> Sequence[tuple[Asked, Answer]]:
         """What each of them answers."""
         answers = (answer for _, answer in self.preflights)
@@ -156,27 +167,29 @@ class Exchange:
         return None if self.full is None else may_post(self.asked, self.full)
 
     @property
-    def may_read(self) -> bool:
-        """Tell whether a browser would show the answer of the GET to the page."""
-        return self.plain.lets_in(self.asked.origin)
+    def may_read(self) -> bool | None:
+        """Tell whether a browser would show the answer of the GET to the page.
+
+        None for a redirect that it follows: the last answer decides.
+        """
+        lets_in = self.plain.lets_in(self.asked.origin)
+        return None if lets_in and self.plain.is_redirect else lets_in
 
     @property
     def is_open(self) -> bool:
         """Tell whether the page gets anything."""
-        return self.may_post or self.may_read
+        return self.may_post or self.may_read is True
 
     @property
     def echoes(self) -> bool:
         """Tell whether an answer names the very origin that asked."""
-        answers = [self.plain, *(answer for _, answer in self.preflights)]
-        return any(answer.allowed_origin == self.asked.origin for answer in answers)
+        return any(answer.allowed_origin == self.asked.origin for _, answer in self.answers)
 
     @property
     def with_credentials(self) -> bool:
         """Tell whether what the page gets, it gets with the cookies and logins of who opens it."""
-        return self.plain.takes_credentials(self.asked.origin) or any(
-            may_post_with_credentials(asked, answer) for asked, answer in self.posts
-        )
+        reads = self.may_read is True and self.plain.takes_credentials(self.asked.origin)
+        return reads or any(may_post_with_credentials(asked, answer) for asked, answer in self.posts)
 
 
 def may_post(asked: Asked, preflight: Answer) -> bool:
@@ -264,28 +277,67 @@ def _own_origin(url: str) -> str:
     return f"{parts.scheme}://{shown_host}" + (f":{port}" if port not in {None, usual} else "")
 
 
-def judge(asked: Exchange, *, null: Exchange | None = None, other: Exchange | None = None) -> Verdict:
+Second = Exchange | str
+"""The answers to a second origin, or why it got none."""
+
+
+def judge(asked: Exchange, *, null: Second | None = None, other: Second | None = None) -> Verdict:
     """Return what the answers mean for a page.
 
-    `null` is the same asked as the origin null, wanted where `asked` is closed; `other` as an unrelated
-    origin, wanted where `asked` echoes: without it an echo counts as one of any origin.
+    `null` is the same asked as the origin null, `other` as an unrelated origin: `further_origin` tells where
+    they are wanted. Without `other` an echo counts as one of any origin. A second origin of whose answers
+    nothing can be said, as of none, was not refused.
     """
-    if not asked.is_open and null is not None and null.is_open:
-        asked = null
-    kind, is_open, why = _kind_of(asked, other)
-    answers: dict[What, Answer] = {**dict(asked.preflights), "GET": asked.plain}
-    sentences = [f"{WORDS[kind]}: {why}", *seen(asked.asked, answers)]
+    if null is not None and not asked.is_open:
+        return _judge_closed(asked, null)
+    if _is_open(null) and not _is_open(other) and not any(differences(asked)):
+        asked, null = null, None
+    kind, is_open, why = _kind_of(asked, null=null, other=other)
+    return _verdict(asked, kind, is_open=is_open, why=why)
+
+
+def _judge_closed(asked: Exchange, null: Second) -> Verdict:
+    """Return the verdict where the first origin gets nothing."""
+    kind, is_open, why = _kind_of(null if _is_open(null) else asked)
+    if _is_open(null):
+        return _verdict(null, kind, is_open=is_open, why=why)
+    unsaid = _unsaid(null)
+    if kind != "closed" or unsaid is None:
+        return _verdict(asked, kind, is_open=is_open, why=why)
+    why = f"a page at {asked.asked.origin} gets nothing, but as null, which any page can take, {unsaid}"
+    return _verdict(null if isinstance(null, Exchange) else asked, "cannot_tell", is_open=None, why=why)
+
+
+def _verdict(asked: Exchange, kind: Kind, *, is_open: bool | None, why: str) -> Verdict:
+    sentences = [f"{WORDS[kind]}: {why}", *seen(asked.asked, dict(asked.answers))]
     return Verdict(kind=kind, is_open=is_open, exchange=asked, sentences=tuple(sentences))
 
 
-def further_origin(asked: Exchange) -> str | None:
-    """Return the origin that must be asked as, too, before `asked` can be judged; None where none must.
+def _is_open(second: Second | None) -> TypeGuard[Exchange]:
+    return isinstance(second, Exchange) and second.is_open
 
-    That is null where `asked` is closed, and an unrelated made-up one where it echoes.
+
+def _unsaid(second: Second, beside: Exchange | None = None) -> str | None:
+    """Return why nothing can be said of a second origin that was not let in, None where it was refused."""
+    if isinstance(second, str):
+        return second
+    found = trouble(second, beside=beside)
+    return _by_chromium(second) if found is None else found[1]
+
+
+def further_origin(asked: Exchange, further: Mapping[str, Second]) -> str | None:
+    """Return the origin that must be asked as next before `asked` can be judged; None where none must.
+
+    That is null where `asked` is closed. Where it echoes it is an unrelated made-up one, and null where that
+    one is not let in. `further` has what was asked already.
     """
-    if not asked.is_open and asked.asked.origin != NULL:
-        return NULL
-    return unrelated_to(asked.asked.origin) if asked.echoes else None
+    own, other = asked.asked.origin, unrelated_to(asked.asked.origin)
+    wanted: list[str] = []
+    if not asked.is_open:
+        wanted = [NULL]
+    elif asked.echoes:
+        wanted = [other] if _is_open(further.get(other)) else [other, NULL]
+    return next((each for each in wanted if each != own and each not in further), None)
 
 
 def unrelated_to(origin: str) -> str:
@@ -293,40 +345,62 @@ def unrelated_to(origin: str) -> str:
     return next(each for each in MADE_UP if each != origin)
 
 
-def judge_with(asked: Exchange, further: Exchange | None) -> Verdict:
-    """Return what the answers mean, with those to `further_origin`."""
-    if further is not None and further.asked.origin == NULL:
-        return judge(asked, null=further)
-    return judge(asked, other=further)
+def judge_with(asked: Exchange, further: Mapping[str, Second]) -> Verdict:
+    """Return what the answers mean, with those to each `further_origin`."""
+    return judge(asked, null=further.get(NULL), other=further.get(unrelated_to(asked.asked.origin)))
 
 
-def _kind_of(asked: Exchange, other: Exchange | None) -> tuple[Kind, bool | None, str]:
+def _kind_of(
+    asked: Exchange, *, null: Second | None = None, other: Second | None = None
+) -> tuple[Kind, bool | None, str]:
     front = tuple(differences(asked))
     if asked.is_open:
         gets = _gets(asked)
         if front:
             return "in_front", True, f"{'; '.join(front)}. As it is answered, {gets}."
-        kind = _open_kind(asked, other)
-        return kind, True, f"{_open_words(kind, asked, other=other)} {gets}."
+        unsaid = list(_not_answered(asked, null=null, other=other))
+        kind = _open_kind(asked, other, is_sure=not unsaid)
+        words = f"{_open_words(kind, asked, other=other, is_sure=not unsaid)} {gets}."
+        is_said = kind in {"at_least_this_origin", "null_origin"}
+        return kind, True, " ".join([words, *(unsaid if is_said else [])])
     found = trouble(asked)
     if found is not None:
         kind, why = found
         return kind, None, why
-    if asked.full is not None and may_post_by_chromium(asked.asked, asked.full):
-        return (
-            "cannot_tell",
-            None,
-            (
-                f"by the standard a page at {asked.asked.origin} can send no JSON POST, as * does not allow"
-                f" {NEVER_BY_WILDCARD}, but Chromium sends one with it: name the headers in place of the *."
-            ),
-        )
+    lenient = _by_chromium(asked)
+    if lenient is not None:
+        return "cannot_tell", None, lenient
     send = f"send a JSON POST{_ways(asked, bare=True, full=True)}"
     closed = f"a page at {asked.asked.origin} can neither {send} nor read the answer to a GET."
     return "closed", False, " ".join([closed, *(f"{each[0].upper()}{each[1:]}." for each in front)])
 
 
-def _open_kind(asked: Exchange, other: Exchange | None) -> Kind:
+def _by_chromium(asked: Exchange) -> str | None:
+    """Return what is to be said where Chromium sends a POST that the standard refuses."""
+    if asked.full is None or not may_post_by_chromium(asked.asked, asked.full):
+        return None
+    return (
+        f"by the standard a page at {asked.asked.origin} can send no JSON POST, as * does not allow"
+        f" {NEVER_BY_WILDCARD}, but Chromium sends one with it: name the headers in place of the *."
+    )
+
+
+def _not_answered(asked: Exchange, *, null: Second | None, other: Second | None) -> Iterator[str]:
+    """Give a sentence for each second origin of whose answers nothing can be said."""
+    for second, who in ((other, "other origin"), (null, "origin null, which any page can take,")):
+        if second is None or _is_open(second):
+            continue
+        why = _unsaid(second, asked)
+        if why is not None:
+            is_told = isinstance(second, Exchange) and _by_chromium(second) == why
+            yield f"The {who} {'is not shut out' if is_told else 'was not answered'}: {_as(second)}{why}"
+
+
+def _as(second: Second) -> str:
+    return f"as {second.asked.origin}, " if isinstance(second, Exchange) else ""
+
+
+def _open_kind(asked: Exchange, other: Second | None, *, is_sure: bool) -> Kind:
     """Return the worst of what lets the page in."""
     origin = asked.asked.origin
     kinds: set[Kind] = set()
@@ -338,29 +412,31 @@ def _open_kind(asked: Exchange, other: Exchange | None) -> Kind:
             continue
         if answer.allowed_origin == "*":
             kinds.add("wildcard")
-        elif answer.allowed_origin == NULL and not (other is not None and other.is_open):
+        elif answer.allowed_origin == NULL and not _is_open(other):
             kinds.add("null_origin")
-        elif other is not None and not other.is_open:
-            return "this_origin"
+        elif other is not None and not _is_open(other):
+            kinds.add("this_origin" if is_sure else "at_least_this_origin")
         else:
             kinds.add("echoes_with_credentials" if creds else "echoes")
     return next(kind for kind in _WORST_FIRST if kind in kinds)
 
 
-def _open_words(kind: Kind, asked: Exchange, *, other: Exchange | None) -> str:
+def _open_words(kind: Kind, asked: Exchange, *, other: Second | None, is_sure: bool) -> str:
     origin = asked.asked.origin
-    if kind == "this_origin":
-        refused = other.asked.origin if other is not None else ""
-        creds = ", with cookies and logins" if asked.with_credentials else ""
-        return f"it lets in {origin}{creds}, and not {refused}:"
-    also = f" and {other.asked.origin}" if other is not None else ""
+    creds = asked.with_credentials
+    if kind in {"this_origin", "at_least_this_origin"}:
+        is_refused = isinstance(other, Exchange) and (is_sure or _unsaid(other, asked) is None)
+        but = f", and not {unrelated_to(origin)}" if is_refused else ""
+        return f"it lets in {origin}{', with cookies and logins' if creds else ''}{but}:"
+    also = f" and {other.asked.origin}" if isinstance(other, Exchange) else ""
+    visitors = ", with the cookies and logins of its visitor"
     return {
         "wildcard": "every website is let in:",
-        "null_origin": "every page can take the origin null, in a sandboxed frame:",
-        "echoes": f"it let in {origin}{also} by name, so every website:",
-        "echoes_with_credentials": (
-            f"it let in {origin}{also} by name, so every website, with the cookies and logins of its visitor:"
+        "null_origin": (
+            f"every page can take the origin null, in a sandboxed frame{visitors if creds else ''}:"
         ),
+        "echoes": f"it let in {origin}{also} by name, so every website:",
+        "echoes_with_credentials": f"it let in {origin}{also} by name, so every website{visitors}:",
     }[kind]
 
 
@@ -369,9 +445,11 @@ def _gets(asked: Exchange) -> str:
     if not asked.may_post:
         return "the page may read the answer to a GET, and its JSON POST is not sent"
     ways = _ways(asked, bare=asked.may_post_bare, full=bool(asked.may_post_full))
-    rest = (
-        " and read the answer to a GET" if asked.may_read else ", and the answer to this GET is kept from it"
-    )
+    rest = {
+        True: " and read the answer to a GET",
+        False: ", and the answer to this GET is kept from it",
+        None: f"; the GET is redirected ({asked.plain.status}), and the last answer decides about that",
+    }[asked.may_read]
     return f"the page may send a JSON POST{ways}{rest}"
 
 

@@ -12,6 +12,9 @@ ALLOW_ORIGIN: Final = "access-control-allow-origin"
 ALLOW_HEADERS: Final = "access-control-allow-headers"
 ALLOW_CREDENTIALS: Final = "access-control-allow-credentials"
 _ACCESS_CONTROL: Final = "access-control-"
+_LOCATION: Final = "location"
+_LED_ON: Final = frozenset({301, 302, 303, 307, 308})
+"""What the Fetch standard calls a redirect status; one without a location is an answer like any other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,11 @@ class Answer:
     def is_good(self) -> bool:
         """Tell whether a browser takes the status for a success, as it must be of a preflight."""
         return 200 <= self.status < 300  # noqa: PLR2004 - what a browser calls ok
+
+    @property
+    def is_redirect(self) -> bool:
+        """Tell whether a browser goes on from it to another address, whose answer then takes its place."""
+        return self.status in _LED_ON and (_LOCATION in self.headers or not self.is_whole)
 
     @property
     def server(self) -> str:

@@ -11,7 +11,6 @@ from app.domain.serving.cors import (
     NULL,
     WORDS,
     further_origin,
-    judge,
     judge_with,
     may_post,
     may_post_by_chromium,
@@ -90,17 +89,20 @@ def find_pasted(asked: Asked, pasted: Pasted) -> Finding:
         return _finding(asked, pasted, kind="cannot_tell", sentences=silent)
     if first is None:
         return _partly(asked, pasted)
-    origin = further_origin(first)
-    if origin is None:
-        return _whole(judge(first), asked, pasted=pasted)
-    second = asked.by(origin)
-    silent = _silent(second, pasted)
-    if silent:
-        return _finding(asked, pasted, kind="cannot_tell", sentences=silent)
-    further = pasted.exchange(second)
-    if further is not None:
-        return _whole(judge_with(first, further), asked, pasted=pasted)
-    return _lacking(first, second, pasted=pasted)
+    further: dict[str, Exchange | str] = {}
+    while (origin := further_origin(first, further)) is not None:
+        second = asked.by(origin)
+        silent = _silent(second, pasted)
+        exchange = pasted.exchange(second)
+        if silent and not first.is_open:
+            return _finding(asked, pasted, kind="cannot_tell", sentences=silent)
+        if silent:
+            further[origin] = silent[0].removeprefix(f"{WORDS['cannot_tell']}: ")
+        elif exchange is not None:
+            further[origin] = exchange
+        else:
+            return _lacking(first, second, further=further, pasted=pasted)
+    return _whole(judge_with(first, further), asked, pasted=pasted)
 
 
 def _silent(asked: Asked, pasted: Pasted) -> list[str]:
@@ -181,9 +183,14 @@ def _got(asked: Asked, pasted: Pasted) -> Iterator[Got]:
 
 
 def _may(asked: Asked, what: What, *, answer: Answer) -> bool | None:
-    """Tell whether a page gets what an answer is about, None where the line that says it may be left out."""
+    """Tell whether a page gets what an answer is about, None where that is not known.
+
+    The line that says it may be left out, or stand in the answer to which a redirect leads.
+    """
     lets_in = answer.lets_in(asked.origin)
     if what == "GET":
+        if lets_in and answer.is_redirect:
+            return None
         gets, is_said = lets_in, bool(answer.allowed_origin)
     else:
         gets = may_post(_sent(asked, what), answer)
@@ -243,7 +250,7 @@ def _alone(own: Got, asked: Asked) -> Iterator[str]:
     """Give what single answers say."""
     for what, answer in own.answers.items():
         may = _may(asked, what, answer=answer)
-        trouble = None if may else trouble_of(answer, what)
+        trouble = None if may else trouble_of(answer, what, origin=asked.origin)
         gain = _gains(asked)[what]
         if trouble is not None:
             yield f"{WORDS[trouble[0]]}: {trouble[1]}"
@@ -270,21 +277,22 @@ def _unknown(asked: Asked, what: What, *, answer: Answer) -> str:
     )
 
 
-def _lacking(first: Exchange, second: Asked, *, pasted: Pasted) -> Finding:
+def _lacking(
+    first: Exchange, second: Asked, *, further: Mapping[str, Exchange | str], pasted: Pasted
+) -> Finding:
     """Say what both answers say as one origin where those as a second one are missing."""
-    verdict = judge(first)
+    verdict = judge_with(first, further)
     origin = first.asked.origin
+    is_open = first.is_open or None
     if second.origin == NULL:
         so_far = verdict.sentences[0]
         why = "any page can take that origin, in a sandboxed frame"
-        is_open = None
     elif verdict.kind == "in_front":
         # Whoever answers in front, what it would say to another origin changes nothing of that.
         return _whole(verdict, first.asked, pasted=pasted)
     else:
         so_far = f"it lets in {origin} by name. What it would say to another origin is not known."
         why = f"they tell a server that lets in {origin} from one that lets in whoever asks"
-        is_open = True
     lacks = [what for what in second.requests if (what, second.origin) not in pasted.replies]
     return _finding(
         first.asked,
@@ -320,6 +328,8 @@ _LEFT_OUT: Final = "not in what was pasted, of which lines were left out"
 
 
 def _status(what: What, answer: Answer) -> str:
+    if what == "GET" and answer.is_redirect:
+        return "a redirect: a page that is let in follows it, and the last answer decides what it may read"
     if what == "GET":
         return "any status: whether a page may read an answer does not depend on it"
     if answer.is_good:

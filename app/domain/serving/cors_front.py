@@ -107,13 +107,23 @@ def differences(asked: Exchange) -> Iterator[str]:
         )
 
 
-def trouble(asked: Exchange) -> tuple[Kind, str] | None:
-    """Return why nothing can be said of answers that let nobody in."""
-    answers = [*asked.preflights, ("GET", asked.plain)]
+def trouble(asked: Exchange, *, beside: Exchange | None = None) -> tuple[Kind, str] | None:
+    """Return why nothing can be said of answers that let nobody in.
+
+    `beside` are those to an origin that was let in. What answered both alike is no reason to doubt the one.
+    """
+    origin, before = asked.asked.origin, {} if beside is None else dict(beside.answers)
+    answers = [
+        (what, answer)
+        for what, answer in asked.answers
+        if not _is_alike(answer, before.get(what), origin=origin)
+    ]
     for what, answer in answers:
-        found = trouble_of(answer, what)
+        found = trouble_of(answer, what, origin=origin)
         if found is not None:
             return found
+    if len(answers) < len(asked.answers):
+        return None
     every = [answer for _, answer in answers]
     if all(answer.status == _NOT_FOUND for answer in every):
         return "cannot_tell", "nothing is at this address (404): give one that the server answers."
@@ -125,14 +135,32 @@ def trouble(asked: Exchange) -> tuple[Kind, str] | None:
     return None
 
 
-def trouble_of(answer: Answer, what: str) -> tuple[Kind, str] | None:
+def _is_alike(answer: Answer, before: Answer | None, *, origin: str) -> bool:
+    """Tell whether a server gave another origin the same status, and no leave."""
+    return (
+        before is not None
+        and answer.status == before.status
+        and speaker(answer) == speaker(before)
+        and not answer.lets_in(origin)
+        and "," not in answer.allowed_origin
+    )
+
+
+def trouble_of(answer: Answer, what: str, *, origin: str) -> tuple[Kind, str] | None:
     """Return the kind and the reason where an answer that lets nobody in says nothing of the setting."""
     who = speaker(answer)
     if who is not None:
         why = f"the {what} got {answer.status} from what stands in front ({who}), which speaks for itself"
         return "in_front", f"{why}. What the server behind it would say is not known."
     if 300 <= answer.status < 400:  # noqa: PLR2004 - redirects
-        to = shown(answer.headers.get("location", "nowhere"), most=200)
+        nowhere = "nowhere" if answer.is_whole else "an address that was left out"
+        to = shown(answer.headers.get("location", nowhere), most=200)
+        if what == "GET" and answer.is_redirect and answer.lets_in(origin):
+            why = f"the GET is redirected ({answer.status}) to {to}, where a browser takes the page"
+            return (
+                "cannot_tell",
+                f"{why}: whether it reads the answer there is not known: check that address.",
+            )
         return "cannot_tell", f"the {what} is redirected ({answer.status}) to {to}: check that address."
     if "," in answer.allowed_origin:
         said = shown(answer.allowed_origin)

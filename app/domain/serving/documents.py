@@ -178,7 +178,8 @@ def routing_document(token: FirstToken, costs: Sequence[RoutingCost]) -> dict[st
 def cors_document(found: CorsVerdict) -> dict[str, Any]:
     """Return who may use a server, and what its answers said of that.
 
-    What asks for headers beside content-type is null where none were named.
+    What asks for headers beside content-type is null where none were named, and whether the GET is read where
+    it is redirected with leave.
     """
     exchange = found.exchange
     answers: dict[What, Answer] = {**dict(exchange.preflights), "GET": exchange.plain}

@@ -108,6 +108,10 @@ MEANS: Final[Mapping[Kind | None, str]] = {
         "The list does what a list is for, if you put that origin there. Pages are told apart by scheme, host"
         " and port, to the letter: http://localhost:3000 and http://127.0.0.1:3000 are two."
     ),
+    "at_least_this_origin": (
+        "Whether that is a list or an echo of whoever asks is not known until every origin is answered. Put"
+        " right what the sentence names, and ask again; take it as open to every website until then."
+    ),
     "null_origin": (
         f"{_SITES}: it need only put itself into a sandboxed frame, whose origin is null. Take null off the"
         " list."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.serving.cors import Asked, Exchange, Verdict, asked_of, judge
+from app.domain.serving.cors import Asked, Exchange, Verdict, asked_of, further_origin, judge
 from app.domain.serving.cors_answer import Answer
 from app.domain.serving.cors_found import readings
 
@@ -28,6 +28,7 @@ def echo(origin: str, **more: str) -> Exchange:
     return exchange((200, said), (200, said), origin)
 
 
+LED_ON = (301, 302, 303, 307, 308)
 CLOSED = exchange((400, {}), (200, {}))
 
 
@@ -68,7 +69,8 @@ def test_only_one_spelling_allows_credentials(said: str, *, with_credentials: bo
 def test_an_echo_is_of_any_origin_unless_an_unrelated_one_is_refused() -> None:
     assert short(judge(echo(ORIGIN))) == short(judge(echo(ORIGIN), other=echo(OTHER))) == ("echoes", True)
     refused = exchange((400, {}), (200, {}), OTHER)
-    found = judge(echo(ORIGIN), other=refused)
+    null = exchange((400, {}), (200, {}), "null")
+    found = judge(echo(ORIGIN), other=refused, null=null)
     assert short(found) == ("this_origin", True)
     assert found.sentences[0].startswith(
         f"lets in this origin: it lets in {ORIGIN}, and not {OTHER}: the page"
@@ -86,6 +88,53 @@ def test_a_closed_server_that_takes_the_origin_null_is_open() -> None:
 def test_the_worse_of_two_answers_counts() -> None:
     said = {"access-control-allow-origin": ORIGIN, "access-control-allow-credentials": "true"}
     assert short(judge(exchange((200, ANYONE), (200, said)))) == ("echoes_with_credentials", True)
+
+
+def test_every_origin_that_can_make_it_worse_is_asked_as() -> None:
+    """Null where nothing is got; an unrelated one where it echoes, and null where that one is shut out."""
+    null, other = exchange((400, {}), (200, {}), "null"), exchange((400, {}), (200, {}), OTHER)
+    for asked, further, origin in (
+        (CLOSED, {}, "null"),
+        (CLOSED, {"null": null}, None),
+        (null, {}, None),
+        (echo(ORIGIN), {}, OTHER),
+        (echo(ORIGIN), {OTHER: echo(OTHER)}, None),
+        (echo(ORIGIN), {OTHER: other}, "null"),
+        (echo(ORIGIN), {OTHER: "none."}, "null"),
+        (echo(ORIGIN), {OTHER: other, "null": null}, None),
+        (echo("null"), {}, ORIGIN),
+        (echo("null"), {ORIGIN: CLOSED}, None),
+        (exchange((200, ANYONE), (200, ANYONE)), {}, None),
+    ):
+        assert further_origin(asked, further) == origin
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        # The same fault for both, beside a refusal by the preflight: the list is what tells them apart.
+        ((500, {}), (500, {}), "this_origin"),
+        ((401, {}), (500, {}), "at_least_this_origin"),
+        ((403, {}), (403, {"server": "cloudflare"}), "at_least_this_origin"),
+        # Led on with leave, the other origin may yet read.
+        (
+            (302, {"location": "/x"}),
+            (302, {"location": "/x", "access-control-allow-origin": "{other}"}),
+            "at_least_this_origin",
+        ),
+        ((302, {"location": "/x"}), (302, {"location": "/x"}), "this_origin"),
+        ((401, {}), (401, {"access-control-allow-origin": "{other}, *"}), "at_least_this_origin"),
+    ],
+)
+def test_what_another_origin_got_counts_where_the_first_did_not_get_the_same(
+    first: tuple[int, dict[str, str]], second: tuple[int, dict[str, str]], kind: str
+) -> None:
+    """Both GETs, beside a preflight that lets the first in and refuses the other."""
+    preflight = (200, {**ANYONE, "access-control-allow-origin": ORIGIN})
+    headers = {name: value.replace("{other}", OTHER) for name, value in second[1].items()}
+    other = exchange((400, {}), (second[0], headers), OTHER)
+    null = exchange((400, {}), first, "null")
+    assert short(judge(exchange(preflight, first), other=other, null=null)) == (kind, True)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +158,11 @@ def test_the_worse_of_two_answers_counts() -> None:
         ((502, {}), (200, ANYONE), "wildcard", True),
         ((400, {}), (200, {"access-control-allow-origin": f"{ORIGIN}, *"}), "in_front", None),
         ((400, {}), (304, {}), "cannot_tell", None),
+        # Fetch, HTTP-redirect fetch: of these five a browser goes on to the location, where there is one.
+        *(((405, {}), (each, {**ANYONE, "location": "/"}), "cannot_tell", None) for each in LED_ON),
+        ((405, {}), (302, ANYONE), "wildcard", True),
+        ((405, {}), (300, {**ANYONE, "location": "/"}), "wildcard", True),
+        ((200, ANYONE), (302, {**ANYONE, "location": "/"}), "wildcard", True),
     ],
 )
 def test_who_answered_and_what_that_leaves(

@@ -81,6 +81,8 @@ FIXED = "access-control-allow-origin: https://chat.example\n"
         ("plain", STAR, True),
         ("plain", ECHOED, True),
         ("plain", FIXED, False),
+        # Status 200 is none that leads on, whatever the location.
+        ("plain", f"{STAR}location: /x\n", True),
         ("plain", "content-type: application/json\n", False),
     ],
 )
@@ -94,6 +96,15 @@ def test_a_line_that_may_have_been_left_out_decides_nothing(
     # The link leads to the same.
     (reply,) = read.replies.values()
     assert find_pasted(ASKED, pasted(**{field: reply.text})) == finding
+
+
+def test_a_get_that_is_led_on_may_have_lost_where_to() -> None:
+    """Fetch: with a location a browser goes on, without one it shows the answer; the line may be left out."""
+    cut = found(plain=f"HTTP/1.1 302 Found\n{STAR}")
+    assert (cut.own.may_read, cut.is_open) == (None, None)
+    assert "the GET is redirected (302) to an address that was left out" in cut.sentences[0]
+    whole = found(plain=f"HTTP/1.1 302 Found\n{STAR}date: x\n")
+    assert (whole.own.may_read, whole.is_open) == (True, True)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 405])

@@ -211,7 +211,13 @@ CREDS = "access-control-allow-credentials: true\n"
         (ANYONE, "wildcard", True),
         (echo(ORIGIN) + echo(OTHER), "echoes", True),
         (echo(ORIGIN, CREDS) + echo(OTHER, CREDS), "echoes_with_credentials", True),
-        (echo(ORIGIN) + both(REFUSED, PLAIN, OTHER), "this_origin", True),
+        (
+            echo(ORIGIN) + both(REFUSED, PLAIN, OTHER) + both(REFUSED, PLAIN, NULL),
+            "this_origin",
+            True,
+        ),
+        (echo(ORIGIN) + both(REFUSED, PLAIN, OTHER) + echo(NULL), "null_origin", True),
+        (echo(ORIGIN) + both("", PLAIN, OTHER) + both("", PLAIN, NULL), "at_least_this_origin", True),
         (both(f"HTTP/1.1 204\nserver: nginx\n{STAR}{POST}\n", PLAIN), "in_front", True),
         (both("HTTP/1.1 404\n\n", "HTTP/1.1 404\n\n") + both(REFUSED, PLAIN, NULL), "cannot_tell", None),
         # The line that curl writes last was written by none of the requests that failed.
@@ -272,6 +278,24 @@ OTHER_MISSING = (
             True,
             f"; so far it lets in {ORIGIN} by name. What it would say to another origin is not known.",
             [OTHER_MISSING],
+        ),
+        (
+            {"answers": echo(ORIGIN) + both(REFUSED, PLAIN, OTHER)},
+            True,
+            (
+                f"; so far lets in this origin: it lets in {ORIGIN}, and not {OTHER}:"
+                " the page may send a JSON POST and read the answer to a GET."
+            ),
+            [NULL_MISSING],
+        ),
+        (
+            {"plain": f"HTTP/1.1 302\n{STAR}location: /x\n"},
+            None,
+            (
+                "; so far cannot tell: the GET is redirected (302) to /x, where a browser takes the page:"
+                " whether it reads the answer there is not known: check that address."
+            ),
+            [PREFLIGHT_MISSING],
         ),
         (
             {"answers": both(REFUSED, PLAIN, NULL)},
@@ -350,6 +374,10 @@ def test_what_a_browser_makes_of_each_header() -> None:
         ),
         "access-control-x": "nothing in an answer to this request",
     }
+    there = means(f"HTTP/1.1 302\nlocation: /x\n{STAR}", "plain")
+    assert there["status"] == (
+        "a redirect: a page that is let in follows it, and the last answer decides what it may read"
+    )
     for value, meaning in ((OTHER, f"not {ORIGIN} to the letter"), (f"{ORIGIN}, *", "more than one origin")):
         assert (
             meaning

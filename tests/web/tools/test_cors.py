@@ -63,7 +63,38 @@ VERDICTS = {
         "echoes with credentials",
         True,
     ),
-    "list": (answered(ORIGIN, *lets_in(ORIGIN)) + answered(OTHER, *REFUSED), "lets in this origin", True),
+    "list": (
+        answered(ORIGIN, *lets_in(ORIGIN)) + answered(OTHER, *REFUSED) + answered("null", *REFUSED),
+        "lets in this origin",
+        True,
+    ),
+    "list with null": (
+        answered(ORIGIN, *lets_in(ORIGIN)) + answered(OTHER, *REFUSED) + answered("null", *lets_in("null")),
+        "lets in the origin null",
+        True,
+    ),
+    "too many": (
+        answered(ORIGIN, *lets_in(ORIGIN))
+        + answered(OTHER, *["429 Too Many\r\nserver: uvicorn"] * 2)
+        + answered("null", *["429 Too Many\r\nserver: uvicorn"] * 2),
+        "lets in this origin, at least",
+        True,
+    ),
+    "too many for null": (
+        answered(ORIGIN, *REFUSED) + answered("null", *["429 Too Many\r\nserver: uvicorn"] * 2),
+        "cannot tell",
+        None,
+    ),
+    "GET led on": (
+        answered(
+            ORIGIN,
+            "405 No\r\nserver: uvicorn",
+            "302 There\r\nserver: uvicorn\r\naccess-control-allow-origin: *\r\nlocation: /x?state=s3cret",
+        )
+        + answered("null", *REFUSED),
+        "cannot tell",
+        None,
+    ),
     "front": (
         answered(ORIGIN, lets_in("*")[0].replace("uvicorn", "nginx"), REFUSED[1]),
         "answered by something in front",
