@@ -1,16 +1,24 @@
 """Runs of result files put together by configuration, with the traps that each configuration springs.
 
 Where files tell how long prompts and answers were, runs repeat one configuration only if the means of a
-request lie within `LENGTH_TOLERANCE` of the least of them. A seed draws other lengths: the mean of 200 that
-lie evenly between 0 and twice their mean strays by 1 / sqrt(3 x 200) = 4.1 %, two such means by 5.8 % from
-one another. Workloads that people set apart lie further apart than a tenth, mostly by a factor of two, and a
-tenth more to read of a cache moves the bound of a batch by less than a tenth.
+request lie near the least of them. A seed draws other lengths, and a mean of n of them strays: by
+1 / sqrt(3n) of itself where they lie evenly between 0 and twice their mean, by about 1 / sqrt(n) with a long
+tail, as an exponential has. Means lie near one another within 5 / sqrt(n), which the least and the most of
+eight such means seldom exceed (normal means: 1 in 100), at least within `LENGTH_TOLERANCE` and at most within
+`MOST_TOLERANCE`, as workloads that people set apart mostly differ by a factor of two. n is the fewer requests
+that completed of two runs.
+
+Where more than half of the runs have another within `FIXED_TOLERANCE`, lengths are fixed and stray by no
+draw: then `LENGTH_TOLERANCE` holds whatever n is. A tenth more to read of a cache moves the bound of a batch
+by less than a tenth, and a file of vLLM does not tell a fixed length from a mean; lengths that a file names
+as settings are told apart however near they lie.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +34,9 @@ if TYPE_CHECKING:
 
 _MOST_NAMED: Final = 3
 LENGTH_TOLERANCE: Final = Decimal("0.1")
+MOST_TOLERANCE: Final = Decimal("0.5")
+FIXED_TOLERANCE: Final = Decimal("0.002")
+_DEVIATIONS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,14 +194,30 @@ def _near(
     Those without a figure are a group of their own.
     """
     known = sorted(((value, at, run) for at, run in runs if (value := of(run)) is not None), key=_figure)
+    are_fixed = _are_fixed([value for value, _, _ in known])
     groups = [[(at, run) for at, run in runs if of(run) is None]]
-    least: Decimal | None = None
+    least: tuple[Decimal, Run] | None = None
     for value, at, run in known:
-        if least is None or value > least * (1 + LENGTH_TOLERANCE):
-            least = value
+        if least is None or value > least[0] * (1 + _tolerance(least[1], run, are_fixed=are_fixed)):
+            least = value, run
             groups.append([])
         groups[-1].append((at, run))
     return [group for group in groups if group]
+
+
+def _are_fixed(ordered: Sequence[Decimal]) -> bool:
+    """Tell whether more than half of the means have another next to them that no draw would come so near."""
+    is_next = [other <= value * (1 + FIXED_TOLERANCE) for value, other in pairwise(ordered)]
+    beside = [before or after for before, after in zip([False, *is_next], [*is_next, False], strict=True)]
+    return 2 * sum(beside) > len(ordered)
+
+
+def _tolerance(one: Run, other: Run, *, are_fixed: bool) -> Decimal:
+    """Return how far means of the lengths of one workload may lie apart, as a share of the lesser."""
+    if are_fixed or not one.completed or not other.completed:
+        return LENGTH_TOLERANCE
+    strays = _DEVIATIONS / Decimal(min(one.completed, other.completed)).sqrt()
+    return min(max(strays, LENGTH_TOLERANCE), MOST_TOLERANCE)
 
 
 def _configuration(runs: Sequence[Run]) -> Configuration:

@@ -62,7 +62,7 @@ FIELDS: Final = (
         label="Results",
         about=(
             "One result file or several one after another, of vllm bench serve, SGLang's benchmark, "
-            "llama-bench -o json or GuideLLM. Runs with the same settings, and lengths within a tenth, "
+            "llama-bench -o json or GuideLLM. Runs with the same settings, and lengths as a seed draws them, "
             "repeat one configuration."
         ),
         rows=12,

@@ -38,9 +38,9 @@ def test_other_lengths_of_answers_or_prompts_are_other_configurations(make: Any)
 
 
 def test_how_runs_are_put_together_does_not_depend_on_their_order() -> None:
-    """Of means of 100, 109, 110 and 118 the first three lie within a tenth of the least, and 118 does not."""
+    """Of 2,500 requests 5 / 50 is a tenth: of 100, 109, 110 and 118 the last is further from the least."""
     runs = [
-        only(results.vllm(completed=100, num_prompts=100, total_input_tokens=n * 100))
+        only(results.vllm(completed=2500, num_prompts=2500, total_input_tokens=n * 2500))
         for n in (100, 109, 110, 118)
     ]
     for order in permutations(runs):
@@ -49,6 +49,37 @@ def test_how_runs_are_put_together_does_not_depend_on_their_order() -> None:
         assert [group[0] for group in grouped(order)] == sorted(
             (group[0] for group in grouped(order)), key=order.index
         )
+
+
+def of_means(*means: float, requests: int = 200) -> list[Run]:
+    """Return runs with these mean tokens of a prompt."""
+    made = [results.vllm(completed=requests, total_input_tokens=round(mean * requests)) for mean in means]
+    return [only(each) for each in made]
+
+
+def sizes(runs: list[Run]) -> list[int]:
+    return [len(group) for group in grouped(runs)]
+
+
+def test_means_that_a_seed_may_draw_repeat_one_configuration() -> None:
+    """Of 200 requests 5 / sqrt(200) = 0.3536: 470 x 1.3536 = 636.2. Of 1,000 0.1581: 470 x 1.1581 = 544.3."""
+    assert sizes(of_means(470, 492.5, 512, 544.5)) == [4]
+    assert sizes(of_means(470, 512, 544.5, 636, 637)) == [4, 1]
+    assert sizes(of_means(637, 544.5, 470, 636, 512)) == [1, 4]
+    assert sizes(of_means(470, 512, 544, 545, requests=1000)) == [3, 1]
+
+
+def test_fixed_lengths_stray_by_no_draw() -> None:
+    """Means that are next to equal were not drawn: 1,000 and 1,100 lie within a tenth, and 1,101 does not."""
+    assert sizes(of_means(1000, 1000, 1001, 1000, 1101, 1101, 1102, 1101)) == [4, 4]
+    assert sizes(of_means(1000, 1000, 1000, 1101)) == [3, 1]
+    assert sizes(of_means(1000, 1000, 1000, 1100)) == [4]
+
+
+@pytest.mark.parametrize("requests", [1, 10, 200, 100_000])
+def test_workloads_of_half_as_much_again_are_two_however_few_requests_there_were(requests: int) -> None:
+    assert sizes(of_means(128, 1024, requests=requests)) == [1, 1]
+    assert sizes(of_means(200, 302, requests=requests)) == [1, 1]
 
 
 def test_a_file_that_tells_no_lengths_stands_apart() -> None:
