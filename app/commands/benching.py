@@ -76,8 +76,8 @@ def read(
 ) -> None:
     """Read results of vLLM's and SGLang's serving benchmarks, llama-bench and GuideLLM, and check them.
 
-    Files with the same settings, and lengths as a seed draws them, repeat one configuration. With --card
-    and --weights each stands beside the bounds of the model that its file names, or of --llm: those of decoding,
+    Files with the same settings, and lengths as a seed draws them, repeat one configuration. With --card and
+    --weights each stands beside the bounds of the model that its file names, or of --llm: those of decoding,
     or that of prefill where only prompts were read. Exit code 3: a trap forbids a finding.
     """
     from app.domain.serving.benches import read_runs  # noqa: PLC0415 - keeps --help quick
