@@ -2,7 +2,7 @@
 
 What was typed goes first, then what the files tell, then what is least, so that each bound stays one:
 
-- of GPUs the layout that the files tell, where nobody typed another number;
+- of GPUs the layout that the files tell, where nobody typed another number, else the widest of that number;
 - of the context the depth of llama-bench, else what was typed, else the mean prompt. A step reads the cache
   of its streams, so where long prompts get answers as long as others the mean over all steps is no less;
 - of a cache whose format nobody tells, the fewest bytes a value that are known here, without any state;
@@ -98,13 +98,31 @@ def counted(configuration: Configuration, on: On, *, profile: LlmProfile) -> Cou
 
 def _layout(told: Layout | None, on: On) -> tuple[Layout, str]:
     if told is None:
-        return Layout(tensor=on.gpus or 1), ""
+        return _widest(on.gpus or 1), "" if (on.gpus or 1) == 1 else _untold(on.gpus or 1)
     if on.gpus is not None and on.gpus != told.gpus:
         given = f"{counted_as(on.gpus, 'GPU')} {'was' if on.gpus == 1 else 'were'} given"
         says = f"The file says {told.said}, which is {counted_as(told.gpus, 'GPU')}"
-        return Layout(tensor=on.gpus), f"{says}, and {given}: the bounds are of {on.gpus:,}."
+        return _widest(on.gpus), f"{says}, and {given}: the bounds are of {on.gpus:,}."
     said = f"The file says {told.said}, so {counted_as(told.gpus, 'GPU')} count." if told.gpus > 1 else ""
     return told, "" if on.gpus == told.gpus else said
+
+
+def _widest(gpus: int) -> Layout:
+    """Return the layout of the highest bound: each GPU reads its share of weights and cache, and no more.
+
+    Shared heads stand more than once where there are more GPUs than heads, replicas read all weights each,
+    and stages work one after another.
+    """
+    is_several = gpus > 1
+    said = f"how {counted_as(gpus, 'GPU')} shared the model is not told" if is_several else ""
+    return Layout(tensor=gpus, has_data_attention=is_several, said=said)
+
+
+def _untold(gpus: int) -> str:
+    return (
+        f"The file does not tell how {counted_as(gpus, 'GPU')} shared the model: each counts for its share "
+        "of weights and cache, and no layout reads less."
+    )
 
 
 def _context(configuration: Configuration, on: On) -> tuple[int | None, str]:

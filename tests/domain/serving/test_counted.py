@@ -136,6 +136,30 @@ def test_sizes_that_metadata_of_vllm_tells() -> None:
     assert decoded(data).measurement.gpus == 8
 
 
+def of_v3(**other: Any) -> dict[str, Any]:
+    """Return 22,000 tokens/s of vLLM with 512 in flight and prompts of 2,048 tokens, of no layout."""
+    of = {"max_concurrency": 512, "num_prompts": 2048, "completed": 2048, "total_input_tokens": 2048 * 2048}
+    return results.vllm(22000.0, **(of | other))
+
+
+def test_gpus_that_are_typed_share_all_where_no_file_tells_how() -> None:
+    """61 x 576 B a token of 512 x 2,048 are 36,842,766,336 B: at least an eighth on each of 8.
+
+    Tensor parallel attention would keep all of it on each, and the bound would be beaten.
+    """
+    on, v3 = On(card="h200-sxm", weights="fp8", gpus=8, kv="fp8"), "deepseek-ai/DeepSeek-V3"
+    place = put(of_v3(), on, llm=v3)
+    assert "+ 4,605,345,792 B of cache on each GPU" in dict(place.sums)["Bound of a batch of 512"]
+    assert "The file does not tell how 8 GPUs shared the model: each counts for its share" in place.said
+    assert not decoded(place).is_above_a_bound
+    assert bound(put(of_v3(data_parallel_size="8"), on, llm=v3)) == bound(place)
+    # 1,024 requests keep 73.7 GB, which do not fit beside 83.9 GB of weights if they stand on each GPU.
+    assert bound(put(of_v3(max_concurrency=1024), on, llm=v3)) > bound(place)
+    other = put(of_v3(tensor_parallel_size="4"), on, llm=v3)
+    assert bound(other) == bound(place)
+    assert "The file says tensor_parallel_size 4, which is 4 GPUs, and 8 GPUs were given" in other.said
+
+
 def llama(**other: Any) -> dict[str, Any]:
     """Return 150 tokens/s of a Q4_K_M file of Qwen3-8B."""
     of_8b = {"gpu_info": "RTX 4090", "model_size": 5_022_072_832, "model_n_params": 8_190_735_360}
