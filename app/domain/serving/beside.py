@@ -152,7 +152,10 @@ def _cause(found: Beside) -> str:
     share = found.share_of_any_batch
     if isinstance(share, Decimal) and share > 1:
         return "something it says of itself cannot be so"
-    long = ", long prompts got shorter answers than others" if found.measurement.context_in else ""
+    on = found.measurement
+    long = ", long prompts got shorter answers than others" if on.context_in else ""
+    if on.context_in and (on.batch or 1) > 1:
+        long += ", prompts had a prefix in common that is read once"
     return (
         f"something it says of itself cannot be so{long}, or drafts were verified of which the file tells "
         "nothing"

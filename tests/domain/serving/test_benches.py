@@ -419,3 +419,15 @@ def test_the_depth_of_llama_bench_goes_before_a_context_that_is_given() -> None:
 
     assert (context(n_depth=8192), context(n_depth=0)) == (8192, 0)
     assert context(n_depth=None) == 4096
+
+
+def test_prompts_in_common_are_named_where_they_may_be_why_a_bound_is_beaten() -> None:
+    """48 streams of 8,500 tokens of 131,072 B are at 213 % of the bound, and one stream shares nothing."""
+    profile = load_llms()["meta-llama/Meta-Llama-3.1-8B"].profile
+    on = On(card="h100-sxm", weights="bf16", kv="bf16")
+    shared = {"num_prompts": 480, "completed": 480, "total_input_tokens": 480 * 8500}
+    for most, is_named in ((48, True), (1, False)):
+        (one,) = configurations(runs_of(5000, max_concurrency=most, **shared))
+        said = sentence(beside(one, on, profile=profile, llm="", day=date(2026, 11, 29)))
+        assert "It lies above a bound" in said
+        assert ("prompts had a prefix in common that is read once" in said) == is_named
