@@ -69,7 +69,8 @@ class Selection:
     """The answer to a query: how many rows match, those of the asked page in order, the view for figures.
 
     `units` are those that the figures are shown in.
-    `facets` counts, for each facet and value, the rows that match all other filters.
+    `facets` counts, for each facet and value, the rows that match all other filters. `announced` are the
+    numbers of the rows that would match too, but for the rule that hides announced cards nobody asked for.
     """
 
     query: OfferQuery
@@ -78,6 +79,7 @@ class Selection:
     total: int
     rows: tuple[int, ...]
     facets: Mapping[str, Mapping[Hashable, int]]
+    announced: tuple[int, ...] = ()
 
     @property
     def columns(self) -> tuple[Fact | Metric, ...]:
@@ -133,7 +135,14 @@ class Board:
             total=mask.bit_count(),
             rows=tuple(order.rows(mask, start=start, count=count)),
             facets=self._facets(order, filters, mask) if counted and not everything else {},
+            announced=self._announced(order, filters, mask) if counted and not everything else (),
         )
+
+    def _announced(self, order: Order, filters: Filters, mask: int) -> tuple[int, ...]:
+        """Return the rows that only the rule hides which keeps announced cards out."""
+        others = (rows for name, (_, rows) in filters.items() if name != "announced")
+        hidden = reduce(and_, others, order.everything) & ~mask if "announced" in filters else 0
+        return tuple(order.rows(hidden, start=0, count=hidden.bit_count())) if hidden else ()
 
     def view(self, query: OfferQuery) -> View:
         """Return what figures depend on: the query's precision, weights and baseline with its prices here."""

@@ -45,7 +45,8 @@ class Words(NamedTuple):
     `public_suffix` is that without the reader's own figures.
     `own` are the reader's own figures, `picks` and `kept_fields` the hidden fields of the forms, `conditions`
     the fields of conditions on columns that are not shown, and `beyond` is a page asked for that does not
-    exist. `base` is the address of this site, with a slash at its end.
+    exist. `announced` says how many offers the rule hides that keeps announced cards out, and
+    `announced_href` shows them. `base` is the address of this site, with a slash at its end.
     """
 
     base: str
@@ -72,6 +73,8 @@ class Words(NamedTuple):
     previous_href: str
     next_href: str
     last_href: str
+    announced: str
+    announced_href: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +181,19 @@ def board_words(served: Served, selection: Selection, *, base: str) -> Words:
         previous_href=link("/", query, page=query.page - 1) if 1 < query.page <= pages else "",
         next_href=_next_href(query, text) if query.page < pages else "",
         last_href=link("/", query, page=pages) if beyond else "",
+        **_announced(served, selection),
     )
+
+
+def _announced(served: Served, selection: Selection) -> dict[str, str]:
+    """Return how many offers of announced cards are left out, and the link that shows them."""
+    cards = [served.board.rows[number].accelerator for number in selection.announced]
+    ids = tuple(dict.fromkeys(card.id for card in cards if card))
+    if not ids:
+        return {"announced": "", "announced_href": ""}
+    whose = "an announced card" if len(ids) == 1 else "announced cards"
+    said = f"{len(cards):,} of {whose} {'is' if len(cards) == 1 else 'are'} left out"
+    return {"announced": said, "announced_href": link("/", selection.query, gpu=ids, page=1)}
 
 
 _ORDER: Final = frozenset({"sort", "page"})
