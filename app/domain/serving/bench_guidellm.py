@@ -132,7 +132,7 @@ def _guidellm_run(benchmark: Any, place: str, *, of_all: Mapping[str, Any]) -> R
     return Run(
         place=place,
         tool=GUIDELLM,
-        model=of_all["model"],
+        model=of_all["model"] or guidellm_model(benchmark),
         phase="decode",
         settings=tuple(pair for part in parts for pair in settings_of(told(part))),
         tokens_per_s=(figure(rate, "mean", place=place, least=LEAST_RATE),),
@@ -162,6 +162,11 @@ def guidellm_strategy(benchmark: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return how the requests of a benchmark were scheduled."""
     config = mapping_of(benchmark.get("config"))
     return mapping_of(config.get("strategy", config.get("profile")))
+
+
+def guidellm_model(benchmark: Mapping[str, Any]) -> str | None:
+    """Return the model that the backend of a benchmark answered with, where its arguments named none."""
+    return name_of(mapping_of(mapping_of(benchmark.get("config")).get("backend")).get("model"))
 
 
 def _streams(strategy: Mapping[str, Any]) -> int | None:

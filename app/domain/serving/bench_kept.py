@@ -9,7 +9,12 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from app.domain.serving.bench_guidellm import GUIDELLM_METRICS, guidellm_strategy, guidellm_told
+from app.domain.serving.bench_guidellm import (
+    GUIDELLM_METRICS,
+    guidellm_model,
+    guidellm_strategy,
+    guidellm_told,
+)
 from app.domain.serving.bench_llama import llama_told
 from app.domain.serving.bench_run import GUIDELLM, LLAMA_BENCH, SGLANG, VLLM, name_of, told, whole
 from app.domain.serving.bench_serving import (
@@ -118,16 +123,23 @@ def _guidellm(document: Mapping[str, Any]) -> dict[str, Any]:
         "data": [_told(of_all["data"])],
         "metadata": {"labels": _told(of_all["labels"])},
     }
-    return {"args": arguments, "benchmarks": [_benchmark(one) for one in document["benchmarks"]]}
+    return {
+        "args": arguments,
+        "benchmarks": [_benchmark(one, of_all=of_all) for one in document["benchmarks"]],
+    }
 
 
-def _benchmark(one: Mapping[str, Any]) -> dict[str, Any]:
+def _benchmark(one: Mapping[str, Any], *, of_all: Mapping[str, Any]) -> dict[str, Any]:
+    model = None if of_all["model"] else guidellm_model(one)
     metrics = one["metrics"]
     kept = {name: {"successful": _only(metrics[name]["successful"], of)} for name, of in _read(metrics)}
     totals = _only(metrics["request_totals"], ("successful", "errored", "total"))
     return {
         **_only(one, ("start_time",)),
-        "config": {"strategy": _told(guidellm_strategy(one))},
+        "config": {
+            "strategy": _told(guidellm_strategy(one)),
+            **({"backend": {"model": model}} if model else {}),
+        },
         "metrics": {"request_totals": totals, **kept},
     }
 

@@ -195,3 +195,14 @@ def test_of_two_sides_each_counts_a_result_of_both_once() -> None:
         (pair,) = compared_timed(before, once, unit="tokens/s").pairs
         sides = pair.comparison.before.count, pair.comparison.after.count
         assert (sides, pair.comparison.outcome) == ((4, 4), "same")
+
+
+def test_the_model_of_a_report_of_guidellm_that_only_its_benchmarks_name() -> None:
+    report = results.guidellm(40.0, 41.0, args={"model": None})
+    named = ("Qwen/Qwen3-8B", "Qwen/Qwen3-32B")
+    for benchmark, model in zip(report["benchmarks"], named, strict=True):
+        benchmark["config"]["backend"] = {"model": model, "api_key": results.SECRET}
+    assert tuple(run.model for run in runs_of(report)) == named
+    assert results.SECRET not in kept_results(results.as_bytes(report), "r")
+    report["args"]["model"] = "Qwen/Qwen3-4B"
+    assert {run.model for run in runs_of(report)} == {"Qwen/Qwen3-4B"}
