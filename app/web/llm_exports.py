@@ -115,7 +115,7 @@ def plain_llm(llm_id: str, name: str, *, profile: LlmProfile) -> dict[str, Any]:
         "native_dtype": profile.native_dtype or None,
         "quant_method": profile.quant_method or None,
         "kv_bytes_per_token_16bit": adds if cache.is_16bit else None,
-        "kv_bytes_per_token": adds,
+        "kv_token_bytes": adds,
         "kv_basis": cache.basis,
     }
 

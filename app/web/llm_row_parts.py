@@ -53,7 +53,7 @@ LLMS: Final = (
     text("config_source", "Where its config was read.", is_known=True),
     Field(key="as_of", kind="day", meaning="The day it was read.", is_known=True),
     _number(
-        "kv_bytes_per_token",
+        "kv_token_bytes",
         "What a token adds to the cache for good, at 16 bits or as `kv_basis` says.",
         unit="bytes",
         is_known=True,

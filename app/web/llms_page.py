@@ -110,7 +110,7 @@ COLUMNS: Final = (
     *("id", "name", "family", "params_text", "params_active", "experts", "experts_per_token", "layers"),
     *("max_context", "native_dtype", "quant_method", "params_in_files", "weights_gb_fp8"),
     *("kv_bytes_per_token_16bit", "state_bytes", "licence", "config_source", "as_of"),
-    *("kv_bytes_per_token", "kv_basis"),
+    *("kv_token_bytes", "kv_basis"),
 )
 
 

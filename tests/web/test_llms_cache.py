@@ -80,9 +80,9 @@ def test_page_list_csv_and_json_give_one_figure_for_every_model(bare: TestClient
         text, beside = facts(bare, llm)["Cache of a token"]
         of_page = json.loads(get(bare, f"/llms/{llm}.json?batch=1"))["model"]
         assert shown(text) == value, llm
-        assert Decimal(rows[llm]["kv_bytes_per_token"]) == value, llm
-        assert Decimal(str(models[llm]["kv_bytes_per_token"])) == value, llm
-        assert Decimal(str(of_page["kv_bytes_per_token"])) == value, llm
+        assert Decimal(rows[llm]["kv_token_bytes"]) == value, llm
+        assert Decimal(str(models[llm]["kv_token_bytes"])) == value, llm
+        assert Decimal(str(of_page["kv_token_bytes"])) == value, llm
         assert beside == rows[llm]["kv_basis"] == models[llm]["kv_basis"] == of_page["kv_basis"]
 
 
@@ -119,7 +119,7 @@ def test_a_layout_of_its_own_is_not_called_16_bit_and_said_not_to_be_checked(bar
         assert said["Cache"][0].startswith("own fp8 layout, not checked, and 16-bit changes nothing of it, ")
     for llm, row in rows.items():
         if llm not in V4:
-            assert row["kv_bytes_per_token_16bit"] == row["kv_bytes_per_token"]
+            assert row["kv_bytes_per_token_16bit"] == row["kv_token_bytes"]
             assert row["kv_basis"].startswith("at 16 bits a value")
     assert facts(bare, "deepseek-ai/DeepSeek-V3")["Cache"][0].startswith("16-bit, ")
 
@@ -127,5 +127,5 @@ def test_a_layout_of_its_own_is_not_called_16_bit_and_said_not_to_be_checked(bar
 def test_a_program_that_asks_at_mcp_gets_the_same_figure(tmp_path: Path) -> None:
     with serving(tmp_path, fresh=True) as site:
         about = result(site, "llm_cost", llm="deepseek-ai/DeepSeek-V4-Flash")["about"]["model"]
-    assert (about["kv_bytes_per_token"], about["kv_bytes_per_token_16bit"]) == (3915.0, None)
+    assert (about["kv_token_bytes"], about["kv_bytes_per_token_16bit"]) == (3915.0, None)
     assert "not checked" in about["kv_basis"]
