@@ -92,22 +92,18 @@ def read(
     if shape == "json":
         print_json(bench_document(found))
     else:
-        click.echo(_text(found))
+        click.echo(_text(found, is_placed=bool(_named(ran))))
     if found.trap_count:
         raise SystemExit(REFUSED_EXIT)
 
 
-def _places(
-    settings: Settings, found: Sequence[Configuration], *, ran: Mapping[str, Any]
-) -> list[Placed | None]:
-    """Return for each configuration where it lies beside its bounds, None when nothing is named for one."""
+def _places(settings: Settings, found: Sequence[Configuration], *, ran: Mapping[str, Any]) -> list[Placed]:
+    """Return for each configuration where it lies beside its bounds, or what lacks for one."""
     from app.commands.llms import known_llms, subject, subject_profile  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.beside import placed, placed_by_name  # noqa: PLC0415 - same
 
-    named = [name for name in ("llm", "card", "weights") if ran[name] is not None]
-    if not named:
-        return [None] * len(found)
-    if not {*_NEEDED} <= {*named}:
+    named = _named(ran)
+    if named and not {*_NEEDED} <= {*named}:
         raise click.UsageError(
             f"A bound needs {', '.join(f'--{name}' for name in ('llm', *_NEEDED))}, the first only where the "
             f"file names no model; only {', '.join(f'--{name}' for name in named)} is there."
@@ -122,18 +118,24 @@ def _places(
     return [placed_by_name(one, on, llm=llm, llms=llms) for one in found]
 
 
+def _named(ran: Mapping[str, Any]) -> list[str]:
+    """Return which options are there that a bound is asked for by."""
+    return [name for name in ("llm", *_NEEDED) if ran[name] is not None]
+
+
 def _on(ran: Mapping[str, Any]) -> On:
     """Return what it ran on; raises QueryError by the name of the option that is wrong."""
     from app.domain.query_error import QueryError  # noqa: PLC0415 - keeps --help quick
     from app.domain.serving.ran_on import On, checked  # noqa: PLC0415 - same
 
     try:
-        return checked(On(**{name: ran[name] for name in ("card", "weights", "gpus", "context", "kv")}))
+        typed = {name: ran[name] for name in ("gpus", "context", "kv")}
+        return checked(On(card=ran["card"] or "", weights=ran["weights"] or "", **typed))
     except QueryError as error:
         raise QueryError(f"--{error.field}", error.value, error.expected) from None
 
 
-def _text(found: Bench) -> str:
+def _text(found: Bench, *, is_placed: bool) -> str:
     from app.domain.serving.documents import understood  # noqa: PLC0415 - keeps --help quick
 
     each = found.configurations
@@ -141,7 +143,11 @@ def _text(found: Bench) -> str:
     lines = [text_table([("", True), ("What", False), *summary_heads("tokens/s")], rows)]
     for at, (one, place) in enumerate(found.pairs, start=1):
         lines.append(f"{at}: {one.told or 'no settings stated'}")
-        lines += [] if place is None else [place.said, *(f"{what}: {sum_}." for what, sum_ in place.sums)]
+        lines += (
+            []
+            if place is None or not is_placed
+            else [place.said, *(f"{what}: {sum_}." for what, sum_ in place.sums)]
+        )
         lines += [*trap_lines(one.traps), *one.remarks]
     lines += [*trap_lines(found.traps), *found.unchecked]
     tools = dict.fromkeys(one.runs[0].tool for one in each)

@@ -347,3 +347,11 @@ def test_a_model_of_the_operators_own_leads_to_its_own_page_alone(tmp_path: Path
         assert (link.attributes["href"] or "").startswith(
             "/llms/acme/House-8B?format=bf16&context=512&batch=8&measured=820"
         )
+
+
+def test_without_a_card_the_json_says_what_lacks_for_a_bound(tools: TestClient) -> None:
+    """The command's says the same, by `tests/test_cli_bench.py`."""
+    (one,) = found(tools, results=FOUR)["configurations"]
+    assert one["bound"] == (
+        "No bound: fill in the card and the format of the weights, which the file does not tell."
+    )
