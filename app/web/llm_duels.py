@@ -9,23 +9,27 @@ from app.domain.llms.fit import TooBig
 from app.domain.llms.unknown import Unknown
 from app.web import llm_words, words
 from app.web.charts import provider_label
+from app.web.llm_cautions import last_seen_day, marks_of
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from app.domain.llms.compare import Outcome
     from app.domain.llms.duels import Duel, Listed
+    from app.web.llm_cautions import Mark
     from app.web.llm_found import Found
 
 
 class Side(NamedTuple):
-    """One side as the table shows it: what it is, its dollars, or why there are none."""
+    """One side as the table shows it: what it is, its dollars or why there are none, its price's warnings."""
 
     name: str
     usd: str
     usd_raw: str
     why: str
     wins: bool
+    marks: tuple[Mark, ...]
+    last_seen: str
 
 
 class DuelLine(NamedTuple):
@@ -55,13 +59,23 @@ def _line(duel: Duel) -> DuelLine:
 
 
 def _side(listed: Listed, gpus: int, *, outcome: Outcome, wins: bool) -> Side:
-    name = f"{gpus} \N{MULTIPLICATION SIGN} {listed.card.name}"
+    usd, usd_raw, why = "", "", ""
     if isinstance(outcome, TooBig):
-        return Side(name, "", "", llm_words.lacks(outcome), wins)
-    if isinstance(outcome, Unknown):
-        return Side(name, "", "", outcome.why, wins)
-    usd = outcome.usd_per_mtok_output
-    return Side(name, llm_words.usd(usd), words.exact(usd), "", wins)
+        why = llm_words.lacks(outcome)
+    elif isinstance(outcome, Unknown):
+        why = outcome.why
+    else:
+        usd, usd_raw = llm_words.usd(outcome.usd_per_mtok_output), words.exact(outcome.usd_per_mtok_output)
+    row = listed.cost.row
+    return Side(
+        name=f"{gpus} \N{MULTIPLICATION SIGN} {listed.card.name}",
+        usd=usd,
+        usd_raw=usd_raw,
+        why=why,
+        wins=wins,
+        marks=marks_of(row),
+        last_seen=last_seen_day(row),
+    )
 
 
 def plain_duel(duel: Duel) -> dict[str, Any]:

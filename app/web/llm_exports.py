@@ -11,6 +11,7 @@ from app.domain.llms.duels import duels
 from app.domain.llms.unknown import Unknown
 from app.web import llm_words, words
 from app.web.llm_cache import cache_of_token
+from app.web.llm_cautions import READ, plain_read
 from app.web.llm_drafts import plain_drafts
 from app.web.llm_duels import plain_duel
 
@@ -42,7 +43,7 @@ BATCH: Final = (
     ),
     *("missing_gb_per_gpu", "why"),
 )
-COLUMNS: Final = (*OFFER, *BATCH)
+COLUMNS: Final = (*OFFER, *BATCH, *READ)
 """The columns of the CSV; the keys of an offer and of its batches in the JSON."""
 
 
@@ -138,13 +139,15 @@ def json_offer(cost: OfferCost) -> dict[str, Any]:
         **{key: _float(value) for key, value in _offer(cost).items()},
         "why": llm_words.why(cost.batches) or llm_words.why(cost.usd_per_gpu_hour) or None,
         "batches": [{key: _float(each.get(key)) for key in BATCH} for each in batches],
+        **plain_read(cost.row),
     }
 
 
 def csv_lines(found: Found) -> Iterator[dict[str, Any]]:
     """Yield a line for each offer and batch, by column; of an unknown card one for each batch asked for."""
     for cost in found.costs:
-        offer = _offer(cost)
+        read = plain_read(cost.row)
+        offer = {**_offer(cost), **read, "flags": " ".join(read["flags"])}
         if isinstance(cost.batches, Unknown):
             for batch in found.query.batch:
                 yield {**offer, "batch": batch, "why": cost.batches.why}

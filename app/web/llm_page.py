@@ -11,10 +11,12 @@ from starlette.responses import RedirectResponse
 from app.domain.llms.api_prices import CAUTION, SOURCE
 from app.domain.llms.cost_query import cost_pairs, published_format
 from app.domain.llms.formats import FORMATS
+from app.domain.llms.unknown import Unknown
 from app.domain.query import DEFAULT_PER_PAGE
 from app.web import llm_charts, llm_exports, llm_words, words
 from app.web.answers import Answer, etag, not_modified, respond, respond_privately
 from app.web.kept import HTML, answer_kept, base_of, csv_of_objects, json_of, nothing_near, page_of
+from app.web.llm_cautions import marks_of, when_read
 from app.web.llm_drafts import draft_lines
 from app.web.llm_duels import duel_lines
 from app.web.llm_found import find, read_cost
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.domain.llms.cost_query import CostQuery
+    from app.domain.llms.costs import OfferCost
     from app.domain.llms.curves import Curve
     from app.web.boards import Served
+    from app.web.llm_cautions import Mark
     from app.web.llm_drafts import DraftLine
     from app.web.llm_duels import DuelLine
     from app.web.llm_found import Found
@@ -87,7 +91,10 @@ class LlmPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostPage:
-    """What the arithmetic of one offer shows, as a page or as a row below that of the offer."""
+    """What the arithmetic of one offer shows, as a page or as a row below that of the offer.
+
+    `price` and `read` are what it rests on and when that was read, with its warnings in `marks`.
+    """
 
     title: str
     number: int
@@ -97,6 +104,9 @@ class CostPage:
     back: str
     subject: Subject
     evidence_href: str
+    price: str
+    read: str
+    marks: tuple[Mark, ...]
     why: str
     worked: tuple[Worked, ...]
     stated: tuple[tuple[str, str], ...]
@@ -317,11 +327,20 @@ def cost_page(found: Found) -> CostPage:
         back=cost_link(subject.path, query),
         subject=subject,
         evidence_href=link(f"/offers/{number}", query.offers, **_NOT_IN_EVIDENCE),
+        price=_price(cost),
+        read=when_read(cost.row),
+        marks=marks_of(cost.row),
         why=llm_words.why(cost.batches),
         worked=worked(cost, found.serving),
         stated=llm_words.stated(found.serving, query),
         colspan=4 + 3 * len(query.batch),
     )
+
+
+def _price(cost: OfferCost) -> str:
+    """Return what one GPU costs for one hour, or why that is unknown."""
+    price = cost.usd_per_gpu_hour
+    return price.why if isinstance(price, Unknown) else f"${words.money(price)} for one GPU for one hour"
 
 
 _NOT_IN_EVIDENCE: Final[dict[str, Any]] = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.fields import PARTS_OF_KEY, TERMS, Field, flag, text, whole
+from app.domain.fields import PARTS_OF_KEY, TERMS, Field, field_of, flag, text, whole
 from app.domain.metrics import METRICS
+from app.web.llm_cautions import READ
 from app.web.row_parts import Part
 
 _PROVIDER, _SKU, _ACCELERATOR, _AS_WRITTEN, _GPU_COUNT, _MIN_GPUS = PARTS_OF_KEY
@@ -82,7 +83,7 @@ _BATCH: Final = (
     _number("missing_gb_per_gpu", "What memory lacks on each GPU.", unit="GB"),
     text("why", "Why a figure is unknown, or why it does not fit."),
 )
-LLM_COSTS: Final = (
+LLM_COSTS: Final[tuple[Field | Part, ...]] = (
     _PROVIDER,
     _ACCELERATOR,
     _AS_WRITTEN,
@@ -100,6 +101,7 @@ LLM_COSTS: Final = (
     _number("usd_per_gpu_hour", _USD.meaning, unit=_USD.unit),
     text("why", "Why nothing is known of it."),
     Part(key="batches", meaning="What it comes to for each number of requests at once.", fields=_BATCH),
+    *map(field_of, READ),
 )
 
 MEASURED: Final = (

@@ -15,6 +15,7 @@ from app.domain.offers import PricingModel
 from app.web import llm_words, words
 from app.web.charts import provider_label
 from app.web.choices import Choice, choices
+from app.web.llm_cautions import doubts_of, last_seen_day, marks_of, price_is
 from app.web.state import joined
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from app.domain.llms.cost_query import CostQuery
     from app.domain.llms.costs import BatchCost, OfferCost
     from app.domain.llms.profile import LlmProfile
+    from app.domain.rows import Row
     from app.web.boards import Served
+    from app.web.llm_cautions import Mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,8 @@ class Subject:
 class BatchCell:
     """One batch at one offer as the table shows it: with figures, or with the reason there are none.
 
-    Numbers are empty where unknown, with `why`; `lacks` is set where the batch does not fit.
+    Numbers are empty where unknown, with `why`; `lacks` is set where the batch does not fit. `price_is` names
+    what puts the price in doubt that the verdict against an API rests on.
     """
 
     usd: str = ""
@@ -70,19 +74,22 @@ class BatchCell:
     paid: str = ""
     api: str = ""
     api_pays: bool = False
+    price_is: str = ""
     why: str = ""
     lacks: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferLine:
-    """One offer as the table shows it."""
+    """One offer as the table shows it, with its warnings; `last_seen` is a day, empty for a reader's own."""
 
     number: int
     provider: str
     gpu: str
     terms: str
     is_own: bool
+    marks: tuple[Mark, ...]
+    last_seen: str
     usd: str
     usd_raw: str
     why: str
@@ -136,6 +143,8 @@ def offer_line(cost: OfferCost, subject: Subject, *, query: CostQuery) -> OfferL
         gpu=gpu,
         terms=f"{words.SERVICE[offer.service_kind]}, {words.pricing(offer)}",
         is_own=offer.is_own,
+        marks=marks_of(cost.row),
+        last_seen=last_seen_day(cost.row),
         usd="" if usd is None else words.number(usd, 2),
         usd_raw="" if usd is None else words.exact(usd),
         why=llm_words.why(price),
@@ -148,13 +157,14 @@ def offer_line(cost: OfferCost, subject: Subject, *, query: CostQuery) -> OfferL
 def _cells(cost: OfferCost, query: CostQuery) -> tuple[BatchCell, ...]:
     if isinstance(cost.batches, Unknown):
         return tuple(BatchCell(why=cost.batches.why) for _ in query.batch)
-    return tuple(_cell(each) for each in cost.batches)
+    return tuple(_cell(each, cost.row) for each in cost.batches)
 
 
-def _cell(cost: BatchCost) -> BatchCell:
+def _cell(cost: BatchCost, row: Row) -> BatchCell:
     if isinstance(cost, DoesNotFit):
         return BatchCell(lacks=llm_words.lacks(cost.nearest), why=cost.nearest.why)
-    return _priced(cost)
+    cell = _priced(cost)
+    return replace(cell, price_is=price_is(row)) if cell.api else cell
 
 
 def _priced(cost: Priced) -> BatchCell:
@@ -227,8 +237,8 @@ def _least(cost: OfferCost, priced: Priced, money: Money) -> str:
         f"at least ${llm_words.usd(money.usd_per_mtok_output)} a million output tokens, on "
         f"{priced.ceiling.gpus} \N{MULTIPLICATION SIGN} {row.accelerator.name} at "
         f"{provider_label(row.offer.provider)} ({words.pricing(row.offer)}), "
-        f"at most {llm_words.rate(decode.tokens_per_s)} tokens/s."
-    )
+        f"at most {llm_words.rate(decode.tokens_per_s)} tokens/s. {doubts_of(row)}"
+    ).rstrip()
 
 
 _SORT_LABELS: Final = {

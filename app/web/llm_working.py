@@ -11,6 +11,7 @@ from app.domain.llms.hosted import with_host
 from app.domain.llms.touched import touched_share
 from app.domain.llms.unknown import Unknown
 from app.web import llm_drafts, llm_words, words
+from app.web.llm_cautions import doubts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +73,7 @@ def _steps(each: BatchCost, cost: OfferCost, *, serving: Serving) -> Iterator[St
         yield _most(each)
         yield from _speed(each, cost, serving=serving)
         yield from _with_draft(each, cost, serving=serving)
-        yield from _dollars(each, serving)
+        yield from _dollars(each, cost, serving=serving)
     if cost.row.accelerator and serving.host:
         yield from _with_host(each.batch, cost.row.accelerator, host=serving.host, serving=serving)
 
@@ -251,7 +252,7 @@ def _prefill(bound: PrefillBound, each: Priced, *, cost: OfferCost, serving: Ser
     )
 
 
-def _dollars(each: Priced, serving: Serving) -> Iterator[Step]:
+def _dollars(each: Priced, cost: OfferCost, *, serving: Serving) -> Iterator[Step]:
     money, decode, prefill = each.money, each.ceiling.served.decode, each.ceiling.served.prefill
     if isinstance(money, Unknown):
         yield Step("Dollars", words.DASH, money.why)
@@ -267,7 +268,7 @@ def _dollars(each: Priced, serving: Serving) -> Iterator[Step]:
         yield _per_mtok("input", money.usd_per_mtok_input, prefill.tokens_per_s, money=money, serving=serving)
     yield _blended(money, serving)
     if money.against_api is not None:
-        yield _api(money, serving)
+        yield _api(money, cost, serving=serving)
 
 
 def _paid(money: Money) -> Step:
@@ -318,14 +319,14 @@ def _alone(money: Money) -> Step:
     )
 
 
-def _api(money: Money, serving: Serving) -> Step:
+def _api(money: Money, cost: OfferCost, *, serving: Serving) -> Step:
     api, asked = money.against_api, serving.api_usd_per_mtok
     assert api is not None  # noqa: S101 - asked only where there is one
     assert asked is not None  # noqa: S101 - the same
-    needed = llm_words.rate(api.tokens_per_s_needed)
+    needed, doubts = llm_words.rate(api.tokens_per_s_needed), doubts_of(cost.row)
     return Step(
         "Against the API",
         llm_words.against(api),
         f"${llm_words.usd(api.usd_per_mtok_at_ceiling)}{_OVER}${words.exact(asked)}",
-        f"{needed} tokens/s have to be sold all the time",
+        ". ".join(part for part in (f"{needed} tokens/s have to be sold all the time", doubts) if part),
     )
