@@ -162,7 +162,11 @@ def test_gpus_that_are_typed_share_all_where_no_file_tells_how() -> None:
 
 def llama(**other: Any) -> dict[str, Any]:
     """Return 150 tokens/s of a Q4_K_M file of Qwen3-8B."""
-    of_8b: dict[str, Any] = {"gpu_info": "RTX 4090", "model_size": 5_022_072_832, "model_n_params": 8_190_735_360}
+    of_8b: dict[str, Any] = {
+        "gpu_info": "RTX 4090",
+        "model_size": 5_022_072_832,
+        "model_n_params": 8_190_735_360,
+    }
     return results.llama_bench(samples=(150.0, 150.1, 149.9, 150.0), **(of_8b | other))
 
 
