@@ -18,6 +18,7 @@ from app.domain.disputed import mark_disputed_orders
 from app.domain.metrics import Metric, View
 from app.domain.offers import PairKey, pair_key
 from app.domain.rows import Row, comparable, make_row, mark_dearer_siblings
+from app.domain.searching import shared_names
 from app.domain.shown import DOLLARS, Units, shown_column
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class Board:
     rates: Mapping[str, Rate]
     _codes: Mapping[str, Codes]
     _texts: tuple[str, ...]
+    _names: tuple[str, ...]
     _by_id: Mapping[int, int]
     _orders: OrderedDict[tuple[object, ...], Order] = field(default_factory=OrderedDict)
     _sorting: Lock = field(default_factory=Lock)
@@ -206,7 +208,10 @@ class Board:
             filters[name] = (tuple(values), rows)
         if query.q:
             words = query.q.casefold().split()
-            holds = bytes(all(word in text for word in words) for text in self._texts)
+            # Rows share the names of their provider and card, so that these are looked at once for all.
+            open_in = {names: [word for word in words if word not in names] for names in set(self._names)}
+            pairs = zip(self._texts, self._names, strict=True)
+            holds = bytes(all(word in text for word in open_in[names]) for text, names in pairs)
             filters["q"] = (tuple(words), order.mask_where(holds))
         return filters
 
@@ -364,6 +369,7 @@ def _assembled(
         rates=rates,
         _codes={name: encode([get(row) for row in rows]) for name, get in _FILTER_COLUMNS.items()},
         _texts=tuple(_search_text(row) for row in rows),
+        _names=tuple(shared_names(row) for row in rows),
         _by_id={row.stored.offer_id: number for number, row in enumerate(rows)},
     )
 

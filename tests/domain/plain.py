@@ -13,8 +13,9 @@ from fractions import Fraction
 from app.domain.accelerators import Accelerator, load_catalogue
 from app.domain.listing import StoredOffer
 from app.domain.offers import Offer
-from app.domain.providers import load_providers
+from app.domain.providers import load_providers, name_of
 from app.domain.query import OfferQuery
+from app.domain.searching import card_names
 
 Number = Fraction | None
 
@@ -294,7 +295,11 @@ def filters(query: OfferQuery) -> dict[str, Callable[[Offer], bool]]:
         card = card_of(offer)
         said = [offer.provider, offer.sku, offer.accelerator or "", offer.accelerator_as_written]
         said += [card.name if card else "", offer.region, offer.tier, offer.provider_term]
-        said += [offer.pricing_model.value, offer.service_kind.value]
+        said += [offer.pricing_model.value, offer.service_kind.value, name_of(offer.provider)]
+        cut = load_catalogue().get(offer.slice_of or "")
+        family = cut.family if cut else family_of(offer)
+        makers = [each.vendor for each in load_catalogue().accelerators if each.family == family]
+        said += card_names(card).split("\n") if card else makers[:1]
         return all(any(word in text.casefold() for text in said) for word in query.q.casefold().split())
 
     def has_memory(offer: Offer) -> bool:
