@@ -120,7 +120,7 @@ def test_every_warning_is_on_the_board_that_axe_looks_at(page: Page, base: str) 
     shown = page.eval_on_selector_all("tbody .flag", "flags => flags.map(flag => flag.className)")
     page.goto(
         f"{base}/?per_page=1000&provider=acme&provider=odd&provider=nebius&provider=runpod"
-        "&provider=oldhost&provider=ancient&quote=Inbox|h100-sxm|2.50"
+        "&provider=oldhost&provider=ancient&quote=Inbox|h100-sxm|2.50&weights_gb=140"
     )
     assert violations(page) == []
     shown += page.eval_on_selector_all("tbody .flag", "flags => flags.map(flag => flag.className)")
