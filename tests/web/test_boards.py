@@ -66,6 +66,14 @@ def test_an_announced_price_begins_on_its_day(client: TestClient, clock: Clock) 
     assert b200() == ("5.5", "very_stale change_announced")
     clock.now += timedelta(minutes=1)
     assert b200() == ("6.1", "very_stale announced")
+    # Each other file writes two flags as the board's does, and lists of names with bars.
+    [row] = client.get("/offers.json?provider=nebius&gpu=b200").json()["rows"]
+    [line] = read_csv(get(client, f"/offers/{row['offer_id']}.csv"))
+    assert line["flags"] == "very_stale announced"
+    assert " | " in line["specification_sources"]
+    [listed] = [each for each in read_csv(get(client, "/gpus.csv")) if each["id"] == "b200-sxm"]
+    assert listed["cheapest_on_demand_flags"] == "very_stale announced"
+    assert " | " in listed["providers"]
 
 
 def test_tomorrow_today_is_a_past_day(client: TestClient, clock: Clock) -> None:
