@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +13,7 @@ from app.domain.serving.bench_run import (
     MOST_SAMPLES,
     Run,
     at_most,
+    canonical,
     count_of,
     mapping_of,
     name_of,
@@ -86,7 +86,7 @@ def _data_told(data: Any) -> dict[str, Any]:
             found = counts
             others += other
         else:
-            others += [_canonical(item)]
+            others += [canonical(item)]
     digest = sha256("\n".join(others).encode(errors="replace")).hexdigest()[:_DIGITS]
     if _DIGEST in found or others == ["1"] or not items:
         return found
@@ -112,15 +112,11 @@ def _entries_of(item: Any) -> tuple[dict[str, Any], Sequence[str]]:
         for name, value in entries.items()
         if name not in found and name not in _KINDS and value is not None
     }
-    return found, [_canonical(rest)] if rest else []
+    return found, [canonical(rest)] if rest else []
 
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
 
 
 def _guidellm_run(benchmark: Any, place: str, *, of_all: Mapping[str, Any]) -> Run:

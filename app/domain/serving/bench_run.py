@@ -138,12 +138,25 @@ def _is_untold(name: str, value: Any) -> bool:
 
 
 def digest(value: Any) -> str:
-    """Return a digest of all of a value, by which two of which only a part is shown are told apart."""
-    if isinstance(value, str):
-        data = value.encode("utf-8", "surrogatepass")
-    else:
-        data = json.dumps(value, sort_keys=True, default=str).encode()
-    return sha256(data).hexdigest()[:_DIGITS]
+    """Return a digest of all of a value, by which two of which only a part is shown are told apart.
+
+    Raises:
+        InputError: it is nested too deep.
+    """
+    text = value if isinstance(value, str) else canonical(value)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+def canonical(value: Any) -> str:
+    """Return JSON that is the same for the same value.
+
+    Raises:
+        InputError: it is nested too deep, where it could just be read.
+    """
+    try:
+        return json.dumps(value, sort_keys=True, default=str)
+    except RecursionError as error:
+        raise InputError("a setting", shown(value), "give JSON that is not nested so deep") from error
 
 
 def whole(value: Any, *, most: int = _SHOWN) -> str:

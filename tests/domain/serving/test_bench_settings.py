@@ -1,5 +1,6 @@
 """Which settings tell two configurations apart: all of each, however little of it is shown."""
 
+import json
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any
@@ -11,6 +12,7 @@ from app.domain.serving.bench_run import whole
 from app.domain.serving.benches import Run, read_runs
 from app.domain.serving.benchmarked import configurations
 from app.domain.serving.paired import compared_timed, read_timed
+from app.domain.serving.reading import InputError
 from tests.domain.serving import results
 
 
@@ -206,3 +208,15 @@ def test_the_model_of_a_report_of_guidellm_that_only_its_benchmarks_name() -> No
     assert results.SECRET not in kept_results(results.as_bytes(report), "r")
     report["args"]["model"] = "Qwen/Qwen3-4B"
     assert {run.model for run in runs_of(report)} == {"Qwen/Qwen3-4B"}
+
+
+def test_a_setting_that_is_nested_too_deep_is_refused_by_name() -> None:
+    """Somewhere in between it can be read, and not be written."""
+    said = []
+    for depth in range(800, 1200):
+        text = json.dumps(results.vllm())[:-1] + f', "x": {"[" * depth}1{"]" * depth}}}'
+        try:
+            read_runs(text.encode(), "r")
+        except InputError as error:
+            said.append(error.expected)
+    assert set(said) == {"give JSON that is not nested so deep"}
