@@ -40,10 +40,9 @@ from app.settings import Settings, SettingsError, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
 
     from app.domain.board import Selection
-    from app.domain.columns import Fact
-    from app.domain.metrics import Metric
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -143,7 +142,7 @@ def offers(settings: Settings, /, shape: str, **asked: Any) -> None:
     paged = bool(asked["page"] or asked["per_page"])
     selection = served.board.select(query, everything=not paged)
     rows = [served.board.rows[number] for number in selection.rows]
-    _print_rows(rows, selection, shape=shape)
+    _print_rows(rows, selection, shape=shape, instant=served.board.instant)
 
 
 def _pairs(asked: dict[str, Any]) -> Iterable[tuple[str, str]]:
@@ -164,21 +163,28 @@ def _condition(text: str) -> tuple[str, str]:
     return f"{WHERE}{column}", condition
 
 
-def _print_rows(rows: Sequence[Any], selection: Selection, *, shape: str) -> None:
+def _print_rows(rows: Sequence[Any], selection: Selection, *, shape: str, instant: datetime) -> None:
     from app.domain.columns import export_columns  # noqa: PLC0415 - keeps --help quick
     from app.domain.fit import shown_flags  # noqa: PLC0415 - same
     from app.domain.metrics import Metric  # noqa: PLC0415 - same
     from app.web.exports import csv_text, json_bytes, json_row  # noqa: PLC0415 - same
-    from app.web.render import cell  # noqa: PLC0415 - same
+    from app.web.render import cell, unit  # noqa: PLC0415 - same
+    from app.web.stands import in_json, with_baseline  # noqa: PLC0415 - same
 
-    view, columns = selection.view, export_columns(selection.query.columns)
+    view, query = selection.view, selection.query
+    columns = export_columns(query.columns)
+    said = with_baseline(query, instant=instant, baseline=query.baseline)
     if shape == "csv":
-        click.echo(csv_text(rows, view, columns=columns), nl=False)
+        click.echo(csv_text(rows, view, columns=columns, stands=said), nl=False)
     elif shape == "json":
-        click.echo(json_bytes([json_row(row, view, columns=columns) for row in rows]).decode())
+        made = [json_row(row, view, columns=columns, stands=in_json(said)) for row in rows]
+        click.echo(json_bytes(made).decode())
     else:
         shown = selection.columns
-        heads = [(_head(column), isinstance(column, Metric) or column.numeric) for column in shown]
+        heads = [
+            (f"{column.label} {unit(column, query)}".rstrip(), isinstance(column, Metric) or column.numeric)
+            for column in shown
+        ]
         lines = [[cell(column, row, view=view).text for column in shown] for row in rows]
         click.echo(
             text_table(
@@ -189,10 +195,6 @@ def _print_rows(rows: Sequence[Any], selection: Selection, *, shape: str) -> Non
                 ],
             )
         )
-
-
-def _head(column: Fact | Metric) -> str:
-    return f"{column.label} {column.unit}".rstrip()
 
 
 @main.command()

@@ -78,6 +78,18 @@ def test_reserved_rates_stand_beside_the_table(ready: Run) -> None:
     assert said == {("together", "h100-sxm", 3.19, 180), ("together", "h200-sxm", 3.99, 180)}
 
 
+def test_the_heads_and_the_rows_say_which_precision_and_weights(ready: Run) -> None:
+    asked = ("offers", "--precision", "bf16", "--weights-gb", "35", "--as-of", "2026-10-30")
+    head = ready(*asked).stdout.partition("\n")[0]
+    for said in ("$/PFLOP-h, BF16", "tok/s, 35 GB", "$/Mtok, 35 GB"):
+        assert said in head
+    ends = {"precision": "bf16", "weights_gb": "35", "spec": "main", "as_of": "2026-10-30T23:59:59Z"}
+    for row in rows(ready(*asked, "--format", "csv")):
+        assert {key: row[key] for key in ends} == ends
+    for row in json.loads(ready(*asked, "--format", "json").stdout):
+        assert {key: row[key] for key in ends} == {**ends, "weights_gb": 35}
+
+
 def test_a_page_is_a_page_and_no_page_is_everything(ready: Run) -> None:
     assert len(rows(ready("offers", "--format", "csv"))) == 24
     assert len(rows(ready("offers", "--format", "csv", "--per-page", "10", "--page", "3"))) == 4

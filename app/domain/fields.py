@@ -146,6 +146,15 @@ _FACTS: Final[Mapping[str, Field]] = MappingProxyType(
     }
 )
 
+STANDS: Final = (
+    text("baseline", "The card that multiples are of, where one is named."),
+    text("precision", "The precision whose dense rate counts.", is_known=True),
+    Field(key="weights_gb", kind="number", meaning="The weights of the ceiling.", unit="GB", is_known=True),
+    text("spec", "Which published figures of a card count: main or alt.", is_known=True),
+    time("as_of", "When the prices held: of a past day its last second."),
+)
+"""What the figures of a row stand for: in a document it stands once in the head, else in each row."""
+
 _ONLY_FOR_PROGRAMS: Final = (
     Field(
         key="unknown",

@@ -13,6 +13,7 @@ from app.web.answers import Answer
 from app.web.exports import csv_text, json_bytes, json_document, json_row, json_rows
 from app.web.kept import answer_kept
 from app.web.parameters import PARAMETERS
+from app.web.stands import in_json, with_baseline
 from app.web.state import link, read_pairs, read_query
 from app.web.streams import STREAMED_ROWS, Streamed, csv_chunks, line_chunks
 
@@ -81,12 +82,16 @@ _ROWS_SCHEMA: Final = {
     },
 )
 def offers_csv(request: Request) -> Response:
-    """Give the rows of the same query as the page, in the same order; all of them unless a page is named."""
+    """Give the rows of the same query as the page, in the same order; all of them unless a page is named.
+
+    Each ends in what its figures stand for: baseline, precision, weights, published figures and time.
+    """
 
     def make(served: Served, query: OfferQuery, *, everything: bool) -> Answer | Streamed:
         selection = served.board.select(query, everything=everything, counted=False)
         rows = (served.board.rows[number] for number in selection.rows)
-        write = partial(csv_text, view=selection.view, columns=export_columns(query.columns))
+        said = with_baseline(query, instant=served.board.instant, baseline=query.baseline)
+        write = partial(csv_text, view=selection.view, columns=export_columns(query.columns), stands=said)
         day = query.as_of or served.words.today
         headers = {"content-disposition": f'attachment; filename="inferprice-{day}.csv"'}
         if len(selection.rows) > STREAMED_ROWS:
@@ -136,13 +141,17 @@ def offers_json(request: Request) -> Response:
     },
 )
 def offers_ndjson(request: Request) -> Response:
-    """Give the rows of /offers.json, each on a line of its own and sent as soon as it is made."""
+    """Give the rows of /offers.json, each on a line of its own and sent as soon as it is made.
+
+    Each also says what its figures stand for, which stands in the head of that document.
+    """
 
     def make(served: Served, query: OfferQuery, *, everything: bool) -> Streamed:
         selection = served.board.select(query, everything=everything, counted=False)
-        columns = export_columns(query.columns)
+        columns, view = export_columns(query.columns), selection.view
         rows = (served.board.rows[number] for number in selection.rows)
-        chunks = line_chunks(rows, lambda row: json_bytes(json_row(row, selection.view, columns=columns)))
+        said = in_json(with_baseline(query, instant=served.board.instant, baseline=query.baseline))
+        chunks = line_chunks(rows, lambda row: json_bytes(json_row(row, view, columns=columns, stands=said)))
         return Streamed(chunks=chunks, media_type=NDJSON)
 
     return export_kept(request, make)

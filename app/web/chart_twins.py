@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from app.web import words
 from app.web.chart_pages import X, Y, answer_query, bars_of, scatter_of
 from app.web.exports import describe
 from app.web.kept import csv_of_objects, json_of
+from app.web.stands import in_json, stands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def scatter_json(request: Request) -> Response:
         found = scatter_of(served, query)
         return json_of(
             {
-                **_about(served, query),
+                **in_json(stands(query, instant=served.board.instant)),
                 "metrics": [describe(each.key, query) for each in (X, Y)],
                 "total": found.total,
                 "with_both_figures": found.known,
@@ -45,12 +45,14 @@ def scatter_json(request: Request) -> Response:
 
 
 def scatter_csv(request: Request) -> Response:
-    """Answer the points of the scatter as CSV, a line for each offer."""
+    """Answer the points of the scatter as CSV, a line for each offer with what its figures stand for."""
 
     def make(served: Served, query: OfferQuery) -> Answer:
-        columns = (*_OFFER, X.key, Y.key, "efficient", "offer_id")
+        said = stands(query, instant=served.board.instant)
+        columns = (*_OFFER, X.key, Y.key, "efficient", "offer_id", *said)
         day = query.as_of or served.words.today
-        return csv_of_objects(f"scatter-{day}", _points(scatter_of(served, query)), columns=columns)
+        lines = ({**each, **said} for each in _points(scatter_of(served, query)))
+        return csv_of_objects(f"scatter-{day}", lines, columns=columns)
 
     return answer_query(request, make)
 
@@ -62,7 +64,7 @@ def bars_json(request: Request) -> Response:
         found = bars_of(served, query)
         return json_of(
             {
-                **_about(served, query),
+                **in_json(stands(query, instant=served.board.instant)),
                 "metric": describe(found.metric.key, query),
                 "accelerators": [card.id for card in found.cards],
                 "accelerators_left_out": found.left_out,
@@ -74,23 +76,15 @@ def bars_json(request: Request) -> Response:
 
 
 def bars_csv(request: Request) -> Response:
-    """Answer the bars as CSV, a line for each provider and card."""
+    """Answer the bars as CSV, a line for each provider and card with what its figure stands for."""
 
     def make(served: Served, query: OfferQuery) -> Answer:
         found = bars_of(served, query)
-        day = query.as_of or served.words.today
-        columns = (*_OFFER, found.metric.key, "offer_id", "is_floor")
-        return csv_of_objects(f"bars-{day}", _bars(found), columns=columns)
+        day, said = query.as_of or served.words.today, stands(query, instant=served.board.instant)
+        columns = (*_OFFER, found.metric.key, "offer_id", "is_floor", *said)
+        return csv_of_objects(f"bars-{day}", ({**each, **said} for each in _bars(found)), columns=columns)
 
     return answer_query(request, make)
-
-
-def _about(served: Served, query: OfferQuery) -> dict[str, Any]:
-    return {
-        "as_of": words.utc(served.board.instant),
-        "precision": query.precision,
-        "weights_gb": float(query.weights_gb),
-    }
 
 
 def _points(found: Scatter) -> Iterator[dict[str, Any]]:

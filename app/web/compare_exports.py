@@ -11,6 +11,7 @@ from app.domain.pairing import STANDS_RULE, TERMS_RULE
 from app.domain.query import OfferQuery
 from app.web import compare_words, words
 from app.web.exports import describe, harmless
+from app.web.stands import with_baseline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,9 +125,11 @@ def _number(value: Decimal | None) -> float | None:
     return None if value is None else float(value)
 
 
-def csv_lines(pairing: Pairing) -> Iterator[list[str]]:
-    """Yield the titles, then a line for each provider, set of terms and card."""
+def csv_lines(served: Served, query: CompareQuery, *, pairing: Pairing) -> Iterator[list[str]]:
+    """Yield the titles, then a line for each provider, set of terms and card with what it stands for."""
     key = pairing.question.metric.key
+    said = with_baseline(query, instant=served.board.instant, baseline=pairing.question.baseline.id)
+    ends = [_text(value) for value in said.values()]
     own = () if key == "usd_per_gpu_hour" else (key,)
     names = ("price_multiple", "breakeven_multiple", "passes", "wins", "in_doubt", "min_gpus", "offer_id")
     yield [
@@ -139,6 +142,7 @@ def csv_lines(pairing: Pairing) -> Iterator[list[str]]:
         *names,
         "why",
         "gpus_for_weights",
+        *said,
     ]
     for line in pairing.lines:
         for cell in line.cells:
@@ -157,6 +161,7 @@ def csv_lines(pairing: Pairing) -> Iterator[list[str]]:
                 _text(row.stored.offer_id if row else None),
                 cell.why,
                 _text(gpus_for_weights(row, _view(pairing)) if row else None),
+                *ends,
             ]
 
 

@@ -61,7 +61,8 @@ def compare_csv(request: Request) -> Response:
 
     def make(served: Served, query: CompareQuery) -> Answer:
         out = io.StringIO()
-        csv.writer(out, lineterminator="\r\n").writerows(csv_lines(_pairing(served, query)))
+        lines = csv_lines(served, query, pairing=_pairing(served, query))
+        csv.writer(out, lineterminator="\r\n").writerows(lines)
         day = query.as_of or served.words.today
         name = f'attachment; filename="inferprice-compare-{day}.csv"'
         return Answer(out.getvalue().encode(), CSV, {"content-disposition": name})

@@ -21,9 +21,10 @@ from app.domain.query import OfferQuery
 from app.domain.rows import make_row
 from app.web import words
 from app.web.render import NATURE, unit
+from app.web.stands import in_json, with_baseline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from app.domain.board import Selection
     from app.domain.offers import Offer
@@ -54,24 +55,29 @@ def _plain(column: Fact | Metric, row: Row, view: View) -> Value:
     return None if value == "" else value
 
 
-def csv_text(rows: Iterable[Row], view: View, *, columns: tuple[str, ...]) -> str:
-    """Return rows as CSV: a header of column keys, whose names end in their unit, then a line a row."""
+def csv_text(
+    rows: Iterable[Row], view: View, *, columns: tuple[str, ...], stands: Mapping[str, object]
+) -> str:
+    """Return rows as CSV: a header of column keys, whose names end in their unit, then a line a row.
+
+    Each line ends in what its figures stand for.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(columns)
-    writer.writerows([_csv_cell(COLUMNS[key], row, view) for key in columns] for row in rows)
+    writer.writerow([*columns, *stands])
+    shown, ends = [COLUMNS[key] for key in columns], [_csv_cell(value) for value in stands.values()]
+    writer.writerows([*[_csv_cell(column.value(row, view)) for column in shown], *ends] for row in rows)
     return out.getvalue()
 
 
-def _csv_cell(column: Fact | Metric, row: Row, view: View) -> str | int:
-    value = column.value(row, view)
+def _csv_cell(value: object) -> str | int:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
         return words.exact(value)
-    return value if isinstance(value, int) else harmless(value)
+    return value if isinstance(value, int) else harmless(str(value))
 
 
 def harmless(text: str) -> str:
@@ -89,6 +95,7 @@ def json_document(
         "precision": query.precision,
         "weights_gb": float(query.weights_gb),
         "baseline": query.baseline,
+        "spec": query.spec,
         "sort": query.sort,
         "total": selection.total,
         "page": query.page,
@@ -115,13 +122,19 @@ def _described(columns: tuple[str, ...], precision: str, weights_gb: Decimal) ->
     return orjson.Fragment(json_bytes([describe(key, query) for key in export_columns(columns)]))
 
 
-def json_row(row: Row, view: View, *, columns: tuple[str, ...]) -> dict[str, Any]:
-    """Return one row as JSON: the columns by key, then why a figure is unknown."""
+def json_row(
+    row: Row, view: View, *, columns: tuple[str, ...], stands: Mapping[str, object] | None = None
+) -> dict[str, Any]:
+    """Return one row as JSON: the columns by key, then why a figure is unknown.
+
+    `stands` is what its figures stand for, where no head of a document says it.
+    """
     values: dict[str, Any] = dict(zip(columns, plain_values(row, view, columns=columns), strict=True))
     values["flags"] = [flag.value for flag in flags_in(row, view)]
     values["assumptions"] = list(row.offer.assumptions)
     shown = [METRICS[key] for key in columns if key in METRICS]
     values["unknown"] = {metric.key: why for metric in shown if (why := metric.why_unknown(row, view))}
+    values.update(stands or {})
     return values
 
 
@@ -156,9 +169,11 @@ def parsed_text(offers: Sequence[Offer], *, fetched_at: datetime, shape: str) ->
     view = View(precision=query.precision, weights_gb=query.weights_gb)
     rows = [make_row(_as_stored(offer, fetched_at), catalogue, instant=fetched_at) for offer in offers]
     columns = export_columns(query.columns)
+    said = with_baseline(query, instant=fetched_at, baseline=query.baseline)
     if shape == "csv":
-        return csv_text(rows, view, columns=columns)
-    return json_bytes([json_row(row, view, columns=columns) for row in rows]).decode() + "\n"
+        return csv_text(rows, view, columns=columns, stands=said)
+    made = [json_row(row, view, columns=columns, stands=in_json(said)) for row in rows]
+    return json_bytes(made).decode() + "\n"
 
 
 def _as_stored(offer: Offer, fetched_at: datetime) -> StoredOffer:

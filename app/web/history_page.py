@@ -28,6 +28,7 @@ from app.web.history_query import (
 from app.web.kept import answer_kept, base_of, csv_of, json_of, page_of
 from app.web.own_figures import figures_of
 from app.web.render import unit
+from app.web.stands import in_json, stands
 from app.web.state import joined, link, query_text, read_pairs
 
 if TYPE_CHECKING:
@@ -57,8 +58,11 @@ COLUMNS: Final = (
     "announced",
     "offer_id",
     "is_own",
+    "precision",
+    "weights_gb",
+    "spec",
+    "as_of",
 )
-
 
 RANGES: Final = (30, 90, DAYS)
 """Days from today back that one link each shows."""
@@ -152,8 +156,9 @@ def history_csv(request: Request) -> Response:
     """Answer the lines as CSV, one line a stretch."""
 
     def make(_served: Served, found: History) -> Answer:
+        ends = stands(found.query, instant=found.now).values()
         rows = [
-            [words.provider_name(line.provider), *_plain_stretch(found, line, each)]
+            [words.provider_name(line.provider), *_plain_stretch(found, line, each), *ends]
             for line in found.shown
             for each in line.stretches
         ]
@@ -354,7 +359,7 @@ def history_document(found: History) -> dict[str, Any]:
         "gpu": query.gpu,
         "metric": query.metric,
         "unit": unit_of(found),
-        "spec": query.spec,
+        **in_json(stands(query, instant=found.now)),
         "bandwidth_tb_s": float(found.card.bandwidth_tb_s),
         "provider": list(query.provider),
         "pricing": query.pricing,

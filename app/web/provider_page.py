@@ -24,6 +24,7 @@ from app.web.exports import json_row, plain_values
 from app.web.kept import base_of, csv_of, csv_of_objects, json_of, nothing_near, page_of, take_nothing
 from app.web.render import row_html, unit
 from app.web.source_status import FRESHNESS, OUTCOME, sources_status
+from app.web.stands import with_baseline
 from app.web.status_page import ago
 from scrapers import SCRAPERS
 
@@ -151,8 +152,9 @@ def provider_csv(request: Request) -> Response:
         )
         rows = (served.board.rows[number] for number in selection.rows)
         name = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in page.source.provider)
-        values = (plain_values(row, selection.view, columns=columns) for row in rows)
-        return csv_of(f"provider-{name}", columns, rows=values)
+        said = with_baseline(selection.query, instant=served.board.instant, baseline=None)
+        values = ([*plain_values(row, selection.view, columns=columns), *said.values()] for row in rows)
+        return csv_of(f"provider-{name}", [*columns, *said], rows=values)
 
     return _answer_one(request, make)
 

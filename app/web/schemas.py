@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from app.domain.columns import EXPORT_ENDS, EXPORT_FACTS
-from app.domain.fields import Field, Kind, field_of, row_fields
+from app.domain.fields import STANDS, Field, Kind, field_of, row_fields
 from app.domain.metrics import METRICS
 from app.web import llm_row_parts, row_parts
 from app.web.answers import Answer, respond_made
@@ -46,8 +46,8 @@ _TYPES: Final[dict[Kind, dict[str, Any]]] = {
 class RowSchema:
     """The schema of one kind of row: where such rows stand, and what they are made of.
 
-    `chosen` are the fields that only stand in a row when the query asks for them. With `has_more` a row may
-    hold other numbers, too.
+    `chosen` are the fields that only stand in some rows: when the query asks for them, or where no head of a
+    document says what the figures stand for. With `has_more` a row may hold other numbers, too.
     """
 
     name: str
@@ -67,7 +67,7 @@ SCHEMAS: Final = {
             title="An offer with its figures",
             at=("/offers.json, rows", "/offers.ndjson, each line"),
             fields=_OFFERS,
-            chosen=tuple(field_of(key) for key in METRICS if key not in EXPORT_FACTS),
+            chosen=(*(field_of(key) for key in METRICS if key not in EXPORT_FACTS), *STANDS),
             has_more=True,
         ),
         RowSchema(

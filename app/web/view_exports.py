@@ -22,6 +22,7 @@ from app.web.api import CSV, JSON, export_kept
 from app.web.exports import json_bytes
 from app.web.kept import base_of, csv_cell
 from app.web.render import cell
+from app.web.stands import in_json
 from app.web.streams import STREAMED_ROWS, Streamed, batches, csv_chunks
 from app.web.view_files import MOST_SHEET_ROWS, parquet_chunks, workbook_chunks
 from app.web.view_table import one_line, plain, view_table, warnings
@@ -41,21 +42,26 @@ if TYPE_CHECKING:
 
 
 def csv_view(table: ViewTable) -> Iterator[bytes]:
-    """Yield a table as CSV (RFC 4180): keys, then rows; unknown is empty, no text is run by a spreadsheet."""
+    """Yield a table as CSV (RFC 4180): keys, then rows; unknown is empty, no text is run by a spreadsheet.
+
+    Each row ends in what its figures stand for, as their names do not say it.
+    """
     return _separated(table, separator=",", line_end="\r\n")
 
 
 def tsv_view(table: ViewTable) -> Iterator[bytes]:
-    """Yield a table as lines of cells with tabs between; no cell holds a tab or a line end."""
+    """Yield the same as lines of cells with tabs between; no cell holds a tab or a line end."""
     return _separated(table, separator="\t", line_end="\n")
 
 
 def _separated(table: ViewTable, *, separator: str, line_end: str) -> Iterator[bytes]:
+    ends = [csv_cell(value) for value in table.stands.values()]
+
     def write(rows: Iterable[Row]) -> str:
         out = io.StringIO()
         writer = csv.writer(out, delimiter=separator, lineterminator=line_end)
-        writer.writerow(table.names)
-        writer.writerows([csv_cell(value) for value in table.values(row)] for row in rows)
+        writer.writerow([*table.names, *table.stands])
+        writer.writerows([*map(csv_cell, table.values(row)), *ends] for row in rows)
         return out.getvalue()
 
     return csv_chunks(table.rows, write)
@@ -79,7 +85,7 @@ def json_view(table: ViewTable) -> Iterator[bytes]:
 def _described(table: ViewTable) -> dict[str, Any]:
     units, rate = table.units, table.units.rate
     return {
-        "as_of": words.utc(table.as_of),
+        **in_json(table.stands),
         "units": {
             "period": units.period,
             "per": units.per,

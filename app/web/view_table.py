@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from app.domain.columns import FACTS
 from app.domain.fit import shown_flags
@@ -15,6 +15,7 @@ from app.domain.metrics import Metric
 from app.web import words
 from app.web.kept import base_of
 from app.web.render import cell, counted_flag, unit
+from app.web.stands import with_baseline
 from app.web.state import query_string
 
 if TYPE_CHECKING:
@@ -143,6 +144,11 @@ class ViewTable:
     def values(self, row: Row) -> list[Value]:
         """Return what a row holds in the order of a file's columns."""
         return [column.value(row, self.view) for column in self.typed]
+
+    @property
+    def stands(self) -> dict[str, Any]:
+        """Return what the figures stand for, by key."""
+        return with_baseline(self.query, instant=self.as_of, baseline=self.query.baseline)
 
     @property
     def rate(self) -> str:

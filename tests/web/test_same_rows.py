@@ -24,6 +24,8 @@ QUERIES = made.queries(
     days=(None, None, *market.DAYS),
     most_per_page=100,
 )
+JOINED = {"flags": " ", "assumptions": "; "}
+"""Lists of a row, with what joins them in a CSV."""
 MANY = settings(
     max_examples=150,
     deadline=None,
@@ -65,8 +67,8 @@ def test_page_csv_and_json_hold_the_right_rows_in_the_right_order(served: Market
     total = table.tree.css_first(".summary strong").text()
     assert total == f"{len(expected.ids):,} of {len(stored):,} offers"
     for line, row in zip(lines, document["rows"], strict=True):
-        assert all(same(row[key], text) for key, text in line.items() if key != "flags")
-        assert line["flags"] == " ".join(row["flags"])
+        assert all(same(row[key], text) for key, text in line.items() if key not in JOINED)
+        assert {key: line[key] for key in JOINED} == {key: sep.join(row[key]) for key, sep in JOINED.items()}
 
 
 @given(query=QUERIES)
@@ -155,9 +157,10 @@ def test_every_column_sorts_every_answer(served: Market, sort: str) -> None:
 def test_an_export_has_the_facts_then_the_chosen_figures_then_what_it_is_found_by(served: Market) -> None:
     lines = read_csv(get(served.client, "/offers.csv?columns=tdp_w,provider,usd_per_tbs_hour"))
     ends = ("offer_id", "family", "observed_at", "last_seen_at", "assumptions", "gpus_for_weights")
-    assert tuple(lines[0]) == (*EXPORT_FACTS, "tdp_w", "usd_per_tbs_hour", *ends)
+    columns = (*EXPORT_FACTS, "tdp_w", "usd_per_tbs_hour", *ends)
+    assert tuple(lines[0]) == (*columns, "baseline", "precision", "weights_gb", "spec", "as_of")
     document = json.loads(get(served.client, "/offers.json?columns=tdp_w,provider,usd_per_tbs_hour"))
-    assert [column["key"] for column in document["columns"]] == list(lines[0])
+    assert tuple(column["key"] for column in document["columns"]) == columns
     assert all(column["unit"] for column in document["columns"] if column["key"] in METRICS)
     assert "unit" in document["columns"][0]
 

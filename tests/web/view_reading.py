@@ -55,6 +55,9 @@ class Read:
     rows: list[list[Any]]
 
 
+STANDS = ("baseline", "precision", "weights_gb", "spec", "as_of")
+
+
 def one_line(text: str) -> str:
     """Return a text as a browser shows it: white space is one space, control characters are none."""
     kept = (
@@ -105,8 +108,13 @@ def _of_frame(frame: pd.DataFrame) -> Read:
 
 
 def _of_text(body: bytes, screen: Screen, *, sep: str) -> Read:
-    """Read with pandas: what stands to the left on the page are texts, but for truths."""
+    """Read with pandas: what stands to the left on the page are texts, but for truths.
+
+    What the figures stand for ends each row and is in no table of the page: test_stands.py reads it.
+    """
     names = body.decode().partition("\n")[0].strip("\r").split(sep)
+    assert tuple(names[-len(STANDS) :]) == STANDS
+    names = names[: -len(STANDS)]
     added = [False] * (len(names) - len(screen.to_the_right))
     pairs = zip(names, (*screen.to_the_right, *added), strict=True)
     texts = {name: str for name, right in pairs if not right and name not in TRUTHS}
@@ -115,6 +123,7 @@ def _of_text(body: bytes, screen: Screen, *, sep: str) -> Read:
             io.BytesIO(body),
             sep=sep,
             dtype=texts,
+            usecols=names,
             keep_default_na=False,
             na_values=[""],
         )
