@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.responses import RedirectResponse
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from app.domain.accelerators import Accelerator
+    from app.domain.offers import Offer
     from app.domain.query import OfferQuery
     from app.domain.rows import Row
     from app.web.answers import Answer
@@ -68,6 +69,11 @@ class Cell(NamedTuple):
     value: Decimal
 
 
+def _terms(offer: Offer) -> tuple[PricingModel, str]:
+    """Return the pricing model, and it in words with the term that a price is for."""
+    return offer.pricing_model, words.pricing(replace(offer, tier=""))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars:
     """The best figure of each card at each provider; providers are in the order of their best."""
@@ -87,6 +93,16 @@ class Bars:
     def floors(self) -> frozenset[tuple[str, str]]:
         """Return the provider and the card of each figure that is only a floor, a price written as "from"."""
         return frozenset(key for key, cell in self.cells.items() if cell.row.offer.is_floor)
+
+    @property
+    def unlike_terms(self) -> str:
+        """Return how many figures are under which terms, in words; empty where all are under the same."""
+        by_terms = Counter(_terms(cell.row.offer) for cell in self.cells.values())
+        if len(by_terms) < 2:  # noqa: PLR2004 - one is like itself
+            return ""
+        order = list(PricingModel)
+        said = sorted(by_terms, key=lambda each: (order.index(each[0]), each[1]))
+        return "; ".join(f"{by_terms[each]} {each[1]}" for each in said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,4 +336,10 @@ def _bars_figure(found: Bars, query: OfferQuery) -> Figure:
         for card in found.cards
         if card.id == card_id
     }
-    return charts.bars_figure(by_card, names, own=own, floors=floors, unit=unit(found.metric, query))
+    by_id = {card.id: card.name for card in found.cards}
+    terms = {
+        (by_id[card_id], charts.provider_label(provider)): words.pricing(cell.row.offer)
+        for (provider, card_id), cell in found.cells.items()
+    }
+    text = unit(found.metric, query)
+    return charts.bars_figure(by_card, names, own=own, floors=floors, terms=terms, unit=text)

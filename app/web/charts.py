@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from itertools import cycle
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from app.domain.accelerators import other_figures
@@ -320,11 +321,13 @@ def bars_figure(
     unit: str,
     own: Collection[str] = (),
     floors: Collection[tuple[str, str]] = (),
+    terms: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> Figure:
     """Return bars of a figure by provider, one bar for each card that the provider lists.
 
     Those of `own`, the reader's among the providers, have an edge of ink. `floors` are the pairs of a card
-    and a provider whose price is written as "from": their bars are hollow, saying at least how much.
+    and a provider whose price is written as "from": their bars are hollow, saying at least how much. `terms`
+    are those of each pair's price in words, which a bar says where a pointer is on it.
     """
     traces: list[Figure] = []
     looks = zip(styles(len(cards)), _patterns(len(cards)), strict=True)
@@ -334,11 +337,13 @@ def bars_figure(
         least = [each for each in listed if (name, each) in floors]
         if firm or not least:
             marker = _bar_marker(colour, pattern, [each in own for each in firm])
-            traces.append(_bars(name, firm, values, said=f"%{{x:.3f}} {unit}", marker=marker))
+            trace = _bars(name, firm, values, said=f"%{{x:.3f}} {unit}", marker=marker)
+            traces.append(_with_terms(trace, [terms.get((name, each), "") for each in firm]))
         if least:
             said = f"at least %{{x:.3f}} {unit}"
             marker = _hollow(colour, pattern)
             trace = _bars(name, least, values, said=said, marker=marker)
+            trace = _with_terms(trace, [terms.get((name, each), "") for each in least])
             traces.append({**trace, "name": f"{trace['name']}, at least"})
     order = {
         "dtick": 1,
@@ -367,6 +372,14 @@ def _bars(
         "marker": marker,
         "hovertemplate": f"%{{y}}: {said}<extra>{_plain(name)}</extra>",
     }
+
+
+def _with_terms(trace: Figure, terms: Sequence[str]) -> Figure:
+    """Return bars that say their terms, too; nothing is written on the bars themselves."""
+    if not any(terms):
+        return trace
+    hover = trace["hovertemplate"].replace("<extra>", "<br>%{customdata}<extra>")
+    return {**trace, "customdata": [_plain(each) for each in terms], "hovertemplate": hover}
 
 
 def _patterns(number: int) -> list[str]:

@@ -164,7 +164,7 @@ def test_a_bar_says_whether_its_price_is_a_floor(client: TestClient) -> None:
     assert set(bars.values()) == {False}
     assert lines == {"odd": "true", **dict.fromkeys(bars, "false")}
     shown = [
-        cell.text() for cell in LexborHTMLParser(get(client, f"/charts/bars{query}")).css("[data-value]")
+        cell.text() for cell in LexborHTMLParser(get(client, f"/charts/bars{query}")).css("[data-value] a")
     ]
     assert [text for text in shown if text.startswith("\N{GREATER-THAN OR EQUAL TO}")] == [
         "\N{GREATER-THAN OR EQUAL TO} 4.00"
