@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
 from app.domain.metrics import METRICS
@@ -74,6 +75,9 @@ def test_an_announced_price_begins_on_its_day(client: TestClient, clock: Clock) 
     [listed] = [each for each in read_csv(get(client, "/gpus.csv")) if each["id"] == "b200-sxm"]
     assert listed["cheapest_on_demand_flags"] == "very_stale announced"
     assert " | " in listed["providers"]
+    # A card's own page says it as strongly as the board does.
+    marks = LexborHTMLParser(get(client, "/gpus/b200-sxm")).css("p.summary .flag")
+    assert [mark.text() for mark in marks] == ["very stale", "announced"]
 
 
 def test_tomorrow_today_is_a_past_day(client: TestClient, clock: Clock) -> None:
