@@ -173,8 +173,10 @@ RULES: Final = (
     Rule(
         name="Which offer stands for a card",
         text=(
-            f"Of one provider's offers of a card under the same terms: {STANDS_RULE}. In the history a "
-            "marketplace has no such offer and shows its lowest, median and highest price."
+            f"Of one provider's offers of a card under the same terms: {STANDS_RULE}. The history goes "
+            "by that, too, but among all tiers, services and terms of the chosen pricing, so that a line may "
+            "pass from one to another; a marketplace has no such offer there and shows its lowest, median "
+            "and highest price."
         ),
     ),
     Rule(
