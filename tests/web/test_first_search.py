@@ -14,9 +14,10 @@ from tests.web.reading import get, read_table
 
 
 def told(client: TestClient, address: str) -> tuple[str, str, str]:
-    """Return the head's sentence about announced cards with where it leads, and the empty row's sentence."""
+    """Return the sentence on announced cards below the rows, where it leads, and what stands for no rows."""
     page = LexborHTMLParser(get(client, address))
-    link, empty = page.css_first("p.summary a[href*='gpu=']"), page.css_first("p.empty")
+    link = page.css_first("div.scroll ~ p.summary a, div.scroll ~ p.empty a[href*='gpu=']")
+    empty = page.css_first("p.empty")
     said, href = (link.text(), link.attributes["href"] or "") if link else ("", "")
     return said, href, empty.text() if empty else ""
 

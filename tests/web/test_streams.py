@@ -113,20 +113,27 @@ def test_no_row_is_lost_between_two_batches(count: int) -> None:
 # ---------------------------------------------------------------- an object a line
 
 
+def rows_that_say(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of the JSON, each with what its head says that the figures stand for."""
+    said = {key: document[key] for key in ("baseline", "precision", "weights_gb", "spec", "as_of")}
+    return [row | said for row in document["rows"]]
+
+
 @pytest.mark.parametrize(
     "query",
     ["", "gpu=h100&sort=-tdp_w", "page=2&per_page=7", "as_of=2026-11-14&precision=bf16", "q=nothing+like+it"],
 )
 def test_a_line_is_a_row_of_the_json(client: TestClient, query: str) -> None:
+    """And says what its figures stand for, which the JSON says once."""
     lines = objects(get(client, f"/offers.ndjson?{query}"))
-    assert lines == client.get(f"/offers.json?{query}").json()["rows"]
+    assert lines == rows_that_say(client.get(f"/offers.json?{query}").json())
 
 
 def test_every_row_of_a_long_board_has_its_line(some: TestClient) -> None:
     answer = some.get("/offers.ndjson")
     assert answer.headers["content-type"] == NDJSON
     assert answer.text.count("\n") == SOME
-    assert objects(answer.text) == some.get("/offers.json").json()["rows"]
+    assert objects(answer.text) == rows_that_say(some.get("/offers.json").json())
 
 
 def test_lines_have_a_tag_and_a_date_and_take_the_same_query(client: TestClient) -> None:
