@@ -30,12 +30,15 @@ def shared_names(row: Row) -> str:
     """
     card = row.accelerator
     about = card_names(card) if card else _maker(row.offer.slice_of or "", row.family or "")
-    return _joined(row.offer.provider, about)
+    # The reader's own words are kept nowhere, so not in a cache either.
+    return _joined(row.offer.provider, about) if row.offer.is_own else _kept(row.offer.provider, about)
 
 
-@lru_cache(maxsize=4096)
 def _joined(provider: str, about: str) -> str:
     return f"{name_of(provider)}\n{about}".casefold()
+
+
+_kept: Final = lru_cache(maxsize=4096)(_joined)
 
 
 @lru_cache(maxsize=1024)
