@@ -152,6 +152,15 @@ def plain_visit(context: ContextOf, base: str, width: int) -> Iterator[Visit]:
         yield visited
 
 
+@pytest.fixture(params=["light", "dark"])
+def scheme_visit(request: pytest.FixtureRequest, browser: Browser, base: str, width: int) -> Iterator[Visit]:
+    """A page in light or dark."""
+    context = open_context(browser, width, scheme=request.param)
+    with visiting(context, base) as visited:
+        yield visited
+    context.close()
+
+
 @contextmanager
 def visiting(context: BrowserContext, base: str) -> Iterator[Visit]:
     """Give a new page whose console has to be quiet until the block ends."""

@@ -1,6 +1,5 @@
 """Charts in a real browser: drawn under our policy, still in place, a picture away, never in the cloud."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -67,15 +66,6 @@ def test_a_line_has_as_many_parts_as_there_were_readings(visit: Visit) -> None:
     )
     line = visit.page.locator("[data-figure] .scatterlayer .trace").nth(index)
     expect(line.locator(".lines path")).to_have_count(3)
-
-
-@pytest.fixture(params=["light", "dark"])
-def scheme_visit(request: pytest.FixtureRequest, browser: Browser, base: str, width: int) -> Iterator[Visit]:
-    """A page in light or dark."""
-    context = open_context(browser, width, scheme=request.param)
-    with visiting(context, base) as visited:
-        yield visited
-    context.close()
 
 
 def test_a_chart_has_the_pages_colours_and_follows_the_system(scheme_visit: Visit) -> None:

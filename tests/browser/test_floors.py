@@ -1,11 +1,8 @@
 """A price written as "from" in a chart as a reader meets it: hollow, in the legend, said when pointed at."""
 
-from collections.abc import Iterator
+from playwright.sync_api import expect
 
-import pytest
-from playwright.sync_api import Browser, expect
-
-from tests.browser.conftest import Visit, open_context, scrolls_sideways, visiting
+from tests.browser.conftest import Visit, scrolls_sideways
 
 PAGE = "/charts/bars?gpu=b200&sort=usd_per_gpu_hour"
 BARS = """() => {
@@ -21,20 +18,11 @@ BARS = """() => {
 }"""
 
 
-@pytest.fixture(params=["light", "dark"])
-def seen(request: pytest.FixtureRequest, browser: Browser, base: str, width: int) -> Iterator[Visit]:
-    """A page in light or dark."""
-    context = open_context(browser, width, scheme=request.param)
-    with visiting(context, base) as visited:
-        yield visited
-    context.close()
-
-
-def test_a_floor_is_hollow_in_light_and_dark_and_says_at_least(seen: Visit) -> None:
+def test_a_floor_is_hollow_in_light_and_dark_and_says_at_least(scheme_visit: Visit) -> None:
     """Of the market's four B200 one, that of "odd", is written as from $4.00."""
-    seen.go(PAGE)
-    expect(seen.page.locator("[data-figure]")).to_have_attribute("data-drawn", "yes")
-    bars = seen.page.evaluate(BARS)
+    scheme_visit.go(PAGE)
+    expect(scheme_visit.page.locator("[data-figure]")).to_have_attribute("data-drawn", "yes")
+    bars = scheme_visit.page.evaluate(BARS)
     assert sorted((each["name"], each["filled"]) for each in bars) == [
         *[("B200 SXM 180 GB", True)] * 3,
         ("B200 SXM 180 GB, at least", False),
@@ -42,12 +30,15 @@ def test_a_floor_is_hollow_in_light_and_dark_and_says_at_least(seen: Visit) -> N
     hollow = bars[-1]
     assert hollow["edge"] == "rgb(0, 114, 178)"
     assert all(abs(each["height"] - hollow["height"]) < 4 for each in bars), "it has its card's whole place"
-    expect(seen.page.locator(".legendtext")).to_have_text(["B200 SXM 180 GB", "B200 SXM 180 GB, at least"])
-    seen.page.locator("[data-figure]").scroll_into_view_if_needed()
-    seen.page.locator(".barlayer .trace").nth(1).locator("path").hover(force=True)
-    expect(seen.page.locator(".hoverlayer")).to_contain_text("odd: at least 4.000 $/GPU-h")
-    seen.shoot("floors")
-    assert not scrolls_sideways(seen.page)
+    expect(scheme_visit.page.locator(".legendtext")).to_have_text(
+    legend = ["B200 SXM 180 GB", "B200 SXM 180 GB, at least"]
+    expect(scheme_visit.page.locator(".legendtext")).to_have_text(legend)
+    )
+    scheme_visit.page.locator("[data-figure]").scroll_into_view_if_needed()
+    scheme_visit.page.locator(".barlayer .trace").nth(1).locator("path").hover(force=True)
+    expect(scheme_visit.page.locator(".hoverlayer")).to_contain_text("odd: at least 4.000 $/GPU-h")
+    scheme_visit.shoot("floors")
+    assert not scrolls_sideways(scheme_visit.page)
 
 
 def test_without_scripts_the_words_and_the_table_say_it(plain_visit: Visit) -> None:
